@@ -32,12 +32,19 @@ SCENARIOS = {
     "wifi-to-lte": {"duration": "8 s", "handover.0.at": "4 s"},
     "dual-stack": {"duration": "9 s", "handover.0.at": "4 s"},
     "route-optimisation": {"duration": "9 s", "handover.0.at": "6 s"},
+    "fmipv6": {
+        "duration": "11 s",
+        "handover.0.at": "3 s",
+        "handover.1.at": "5 s",
+        "handover.2.at": "7 s",
+    },
 }
 ENHANCED_PACKET = 6
 UDP, DSMIPV6_PORT = 17, 4191
 # It does not know the port, behind which are packets of IPv6 (RFC 5555 section 4.1).
 DECODE = ("-d", f"udp.port=={DSMIPV6_PORT},ipv6")
 MOBILITY_HEADER, ROUTING, FRAGMENT, DESTINATION_OPTIONS, HOP_BY_HOP, IPV6, IPV4 = 135, 43, 44, 60, 0, 41, 4
+FAST_BINDING_UPDATE, FAST_BINDING_ACKNOWLEDGMENT, HANDOVER_INITIATE, HANDOVER_ACKNOWLEDGE = 8, 9, 14, 15
 HOME_TEST, CARE_OF_TEST, BINDING_UPDATE, BINDING_ACKNOWLEDGEMENT = 3, 4, 5, 6
 BINDING_AUTHORIZATION_DATA, NONCE_INDICES = 5, 4
 HOME_ADDRESS_OPTION = 201
@@ -159,6 +166,29 @@ def test_tshark_reads_binding_updates_in_udp_and_ipv6_in_ipv4(runs: dict[str, Pa
         assert len(tshark(mobile, *DECODE, "-Y", f"{way} && {inside}")) > 50
     assert tshark(mobile, *DECODE, "-Y", "ip && tcp && !(ip.proto == 41)") == []
     assert tshark(mobile, *DECODE, "-Y", "icmp") == []
+
+
+def test_tshark_reads_fast_handovers_and_the_tunnels_of_access_routers(runs: dict[str, Path]) -> None:
+    mobile, west, east = (captured(runs["fmipv6"], node) for node in ("mobile", "router-west", "router-east"))
+
+    def kinds(capture: Path) -> list[int]:
+        lines = tshark(capture, "-Y", "mip6.mhtype >= 8", "-T", "fields", "-e", "mip6.mhtype")
+        return [int(kind) for line in lines for kind in line.split(",")]
+
+    # Prepared, without warning, and called off; an acknowledgement goes to both links where the update came from the old one.
+    assert kinds(mobile).count(FAST_BINDING_UPDATE) == 4
+    assert kinds(mobile).count(FAST_BINDING_ACKNOWLEDGMENT) >= 4
+    for router in (west, east):
+        assert kinds(router).count(HANDOVER_INITIATE) == kinds(router).count(HANDOVER_ACKNOWLEDGE) == 3
+    # RtSolPr and PrRtAdv, each time that the node has come to a link.
+    assert len(tshark(mobile, "-Y", "icmpv6.type == 154")) == 6
+    # The tunnel between the routers is around that of the home agent: three headers of IPv6.
+    lines = tshark(mobile, "-Y", "tcp && ipv6.nxt == 41", "-T", "fields", "-e", "ipv6.src")
+    depths = [line.count(",") + 1 for line in lines]
+    assert 3 in depths
+    assert depths.count(3) < depths.count(2)
+    sent_back = "2001:db8:0:6:0:ff:fe00:502,2001:db8:0:5:0:ff:fe00:502,2001:db8:0:7::2"
+    assert sent_back in lines
 
 
 def test_scapy_agrees_with_the_checksum_of_every_mobility_header(runs: dict[str, Path]) -> None:

@@ -331,7 +331,7 @@ impl Director {
                 }
             }
             Step::Announce(index) => {
-                let handover = &self.scenario.handovers[index];
+                let handover = &self.scenario.handovers[index].as_announced();
                 let text = format!("in {} ms", handover.notice.as_millis());
                 let way = up_of(handover.to);
                 self.books.note(at, Record::Announced { text, way });
@@ -340,6 +340,19 @@ impl Director {
                     agent.announce(&self.scenario.link(handover.to).name, handover.notice);
                 }
                 self.announce_to_agent(handover);
+            }
+            Step::Prepare(index) => {
+                let handover = &self.scenario.handovers[index].as_announced();
+                let mobile = self.topology.mobile_of(handover.to);
+                if let Some(agent) = self.agents.iter().find(|one| one.node == mobile) {
+                    agent.prepare(&self.scenario.link(handover.to).name);
+                }
+            }
+            Step::CallOff(index) => {
+                let mobile = self.topology.mobile_of(self.scenario.handovers[index].from);
+                if let Some(agent) = self.agents.iter().find(|one| one.node == mobile) {
+                    agent.call_off();
+                }
             }
             Step::Begin(index) => self.begin_handover(at, index)?,
             Step::OldLink(index) => {
@@ -438,6 +451,7 @@ impl Director {
             self.network.set_carrier(link, 0, up)?;
         }
         self.tell_home_agent(link, up);
+        self.tell_access_router(link, up);
         Ok(())
     }
 
@@ -451,6 +465,20 @@ impl Director {
             && self.assists_at(anchor).is_some_and(|config| config.is_for_all_packets())
             && let Some(agent) = self.agents.iter().find(|agent| agent.node == anchor)
         {
+            let care_of = self.topology.place(mobile).interfaces[index].address;
+            agent.reachable(self.topology.plan.care_of_address(care_of), up);
+        }
+    }
+
+    /// The link layer of an access router that does fast handovers tells it who is on its link.
+    fn tell_access_router(&self, link: LinkId, up: bool) {
+        let mobility = self.scenario.mobility.as_ref();
+        if mobility.is_none_or(|mobility| mobility.fast_handover.is_none()) {
+            return;
+        }
+        let router = self.topology.entrance(down_of(link));
+        let Some((mobile, index)) = self.mobile_end(link) else { return };
+        if let Some(agent) = self.agents.iter().find(|agent| agent.node == router) {
             let care_of = self.topology.place(mobile).interfaces[index].address;
             agent.reachable(self.topology.plan.care_of_address(care_of), up);
         }
@@ -692,7 +720,7 @@ pub(crate) fn schedule(
     for (at, step) in script {
         let changes = match step {
             Step::Attach(link) => network.up(*link),
-            Step::Announce(_) => continue,
+            Step::Announce(_) | Step::Prepare(_) | Step::CallOff(_) => continue,
             Step::Begin(index) => {
                 let handover = &scenario.handovers[*index];
                 match handover.style {

@@ -96,7 +96,8 @@ impl LinuxRun {
         let attention = Attention::default();
         network.emulator.apply(shortcuts(&scenario, &topology, &network, &attention))?;
         prepare_access_links(&network, &scenario)?;
-        let script = steps(&attached_first(&scenario), &scenario.handovers);
+        let fast = scenario.mobility.as_ref().and_then(|mobility| mobility.fast_handover.as_ref());
+        let script = steps(&attached_first(&scenario), &scenario.handovers, fast);
         schedule(&network, &scenario, &script)?;
 
         let (reports, inbox) = channel();

@@ -169,6 +169,23 @@ fn ipv6_plan(scenario: &Scenario, topology: &Topology) -> Ipv6Plan {
     let ipv4_only = scenario.links.iter().zip((1..).map(Subnet)).filter(|(link, _)| link.ipv4_only);
     plan.with_addresses(ipv6_addresses(scenario, topology))
         .with_ipv4_only(ipv4_only.map(|(_, subnet)| subnet).collect())
+        .with_stations(stations(scenario))
+}
+
+/// With fast handovers a mobile node has the link-layer address of its first access link on all of them, as one radio has, so that it knows
+/// its next care-of address beforehand.
+fn stations(scenario: &Scenario) -> Vec<(Subnet, Locator)> {
+    if scenario.mobility.as_ref().is_none_or(|mobility| mobility.fast_handover.is_none()) {
+        return Vec::new();
+    }
+    // Networks are counted from 1, and the mobile node is the second end of its access links.
+    let network = |link: LinkId| Subnet(link.0 as u16 + 1);
+    let mut first = std::collections::BTreeMap::new();
+    let of_link = |(id, link): (LinkId, &Link)| {
+        let station = *first.entry(link.ends[1].0).or_insert(network(id).host(2));
+        (network(id), station)
+    };
+    scenario.access_links().map(of_link).collect()
 }
 
 /// The addresses that the scenario gives single nodes.

@@ -18,6 +18,7 @@ mod capture;
 mod dhcp;
 mod digest;
 mod event_text;
+mod fast_handover;
 mod flow;
 mod headers;
 mod hierarchical;
@@ -46,6 +47,7 @@ pub use capture::{CaptureError, CaptureNodes, CapturePlan, Captures, DropPlace, 
 pub use dhcp::{DhcpPlan, dhcp};
 pub use digest::{Digest, of_bytes};
 pub use event_text::{acquired_text, arp_text, binding_text, handover_comment, handover_text, visitor_text};
+pub use fast_handover::{AccessPointPlan, FastHandoverPlan, fast_handover};
 pub use flow::{FlowId, kind, measured_name, measured_senders, port, stall_threshold};
 pub use hierarchical::AnchorPointPlace;
 pub use layout::{lay_out, names, stream};

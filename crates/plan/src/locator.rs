@@ -151,6 +151,8 @@ pub struct Ipv6Plan {
     cells: Option<Cells>,
     /// The networks that have only IPv4, where host `h` of network `s` has the address that it would have in an experiment over IPv4.
     ipv4_only: Vec<Subnet>,
+    /// The networks in which a mobile node has the link-layer address that it has elsewhere: that of this locator.
+    stations: Vec<(Subnet, Locator)>,
 }
 
 /// The addresses of many mobile nodes.
@@ -220,7 +222,14 @@ impl Ipv6Plan {
     /// A plan in which host 2 of the networks marked so forms its address itself, and some networks have a prefix of their own.
     #[must_use]
     pub const fn new(autoconfigured: Vec<bool>, prefixes: Vec<(Subnet, Ipv6Addr)>) -> Self {
-        Self { autoconfigured, prefixes, given: Vec::new(), cells: None, ipv4_only: Vec::new() }
+        Self {
+            autoconfigured,
+            prefixes,
+            given: Vec::new(),
+            cells: None,
+            ipv4_only: Vec::new(),
+            stations: Vec::new(),
+        }
     }
 
     /// The same, with many mobile nodes.
@@ -250,6 +259,24 @@ impl Ipv6Plan {
     pub fn with_ipv4_only(mut self, networks: Vec<Subnet>) -> Self {
         self.ipv4_only = networks;
         self
+    }
+
+    /// The same, in which the mobile nodes of some networks have one link-layer address in all of theirs, that of a locator.
+    #[must_use]
+    pub fn with_stations(mut self, stations: Vec<(Subnet, Locator)>) -> Self {
+        self.stations = stations;
+        self
+    }
+
+    /// The locator of which the link-layer address of an interface is formed: its own, but of mobile nodes that have one address on all
+    /// their links.
+    #[must_use]
+    pub fn station(&self, locator: Locator) -> Locator {
+        let same = self
+            .stations
+            .iter()
+            .find(|(network, _)| locator.subnet() == Some(*network) && locator.place() == MOBILE);
+        same.map_or(locator, |(_, station)| *station)
     }
 
     /// Whether IPv4 is spoken in the networks of the experiment, too.
@@ -282,7 +309,7 @@ impl Ipv6Plan {
         let Some(Subnet(subnet)) = locator.subnet() else { return Ipv6Addr::UNSPECIFIED };
         let forms_it = self.autoconfigured.get(usize::from(subnet)).copied().unwrap_or_default();
         let identifier = if forms_it && locator.place() == MOBILE {
-            OF_HARDWARE | u64::from(locator.0)
+            OF_HARDWARE | u64::from(self.station(locator).0)
         } else {
             locator.place().into()
         };
@@ -329,6 +356,15 @@ impl Plan {
         match self {
             Self::Ipv4 => locator.to_ipv4().into(),
             Self::Ipv6(plan) => IpAddr::V6(plan.address(locator)).to_canonical(),
+        }
+    }
+
+    /// [`Ipv6Plan::station`] of a locator; over IPv4 it is its own.
+    #[must_use]
+    pub fn station(&self, locator: Locator) -> Locator {
+        match self {
+            Self::Ipv4 => locator,
+            Self::Ipv6(plan) => plan.station(locator),
         }
     }
 

@@ -4,6 +4,7 @@ use core::net::{IpAddr, Ipv6Addr};
 
 use careof_base::RandomStream;
 use careof_mobility::v6::ReplayProtection;
+use careof_mobility::v6::access_router::AccessRouterConfig;
 use careof_mobility::v6::neighbor_discovery::{
     AdvertisingConfig, DetectionConfig, HostConfig, modified_eui_64,
 };
@@ -24,6 +25,7 @@ use careof_wire::mip6::{self, Lifetime, Spi};
 
 use crate::agents::{PATH_HOLD, preference, wall_clock};
 use crate::assists::announced_path;
+use crate::fast_handover;
 use crate::hierarchical::{Parts, advertised, identifier};
 use crate::layout::stream;
 use crate::locator::{Ipv6Plan, Locator, Subnet};
@@ -51,6 +53,8 @@ pub enum Ipv6AgentPlan {
     AnchorPoint(Box<MobilityAnchorPointConfig>),
     /// A correspondent node that takes part in route optimisation.
     Correspondent(Box<CorrespondentNodeConfig>),
+    /// An access router of fast handovers.
+    AccessRouter(Box<AccessRouterConfig>),
 }
 
 /// Neighbor discovery on one interface of a node.
@@ -87,6 +91,9 @@ pub fn ipv6_agent(
     node: NodeId,
 ) -> Result<Option<Ipv6AgentPlan>, ConfigError> {
     let Some(mobility) = is_ipv6(scenario) else { return Ok(None) };
+    if let Some(config) = fast_handover::access_router(scenario, mobility, topology, run, node)? {
+        return Ok(Some(Ipv6AgentPlan::AccessRouter(Box::new(config))));
+    }
     let place = topology.place(node);
     let network = |home: &Home| {
         let agent_address = address(topology, home.agent_address);
@@ -267,7 +274,7 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
             return None;
         }
         if place.role == Role::Mobile {
-            let host = Some(mobile_host(mobility, interface.address));
+            let host = Some(mobile_host(mobility, topology.plan.station(interface.address)));
             return Some(NeighborPlan {
                 interface: interface_id,
                 link,
@@ -312,8 +319,9 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
     plans
 }
 
-fn mobile_host(mobility: &Mobility, own: Locator) -> HostConfig {
-    let mut config = HostConfig::mobile(hardware(own));
+/// `station` is the locator that the link-layer address of the node is formed of.
+fn mobile_host(mobility: &Mobility, station: Locator) -> HostConfig {
+    let mut config = HostConfig::mobile(hardware(station));
     match mobility.duplicate_address_detection {
         DuplicateAddressDetection::Optimistic => config.detection.optimistic = true,
         DuplicateAddressDetection::Full => {}
@@ -521,6 +529,7 @@ mod tests {
                     Some(Ipv6AgentPlan::AnchorPoint(config)) => {
                         drop(MobilityAnchorPoint::new(now, *config, random()).unwrap());
                     }
+                    Some(Ipv6AgentPlan::AccessRouter(_)) => unreachable!("nobody asks for fast handovers"),
                     None => continue,
                 }
                 agents += 1;

@@ -4,7 +4,9 @@ use core::time::Duration;
 
 use careof_base::Instant;
 use careof_link::Fate;
-use careof_scenario::{Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate, Scenario};
+use careof_scenario::{
+    FastHandover, Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate, Scenario,
+};
 
 /// What happens at one instant of the script. Handovers go by their index in the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +15,10 @@ pub enum Step {
     Attach(LinkId),
     /// The handover is announced: the trace says so, and assists act on it. It may be a false alarm.
     Announce(usize),
+    /// Fast handovers: the mobile node has its router send packets on to where it is about to go.
+    Prepare(usize),
+    /// Fast handovers: the handover that was announced does not happen.
+    CallOff(usize),
     /// The handover begins.
     Begin(usize),
     /// After an interruption, the new link is there.
@@ -31,16 +37,23 @@ pub fn attached_first(scenario: &Scenario) -> Vec<LinkId> {
     })
 }
 
-/// The steps of `handovers` in order of time, beginning with the links `first`.
+/// The steps of `handovers` in order of time, beginning with the links `first`; with those of fast handovers, if there are any.
 #[must_use]
-pub fn steps(first: &[LinkId], handovers: &[Handover]) -> Vec<(Instant, Step)> {
+pub fn steps(first: &[LinkId], handovers: &[Handover], fast: Option<&FastHandover>) -> Vec<(Instant, Step)> {
     let mut steps: Vec<_> = first.iter().map(|link| (Instant::ZERO, Step::Attach(*link))).collect();
     for (index, handover) in handovers.iter().enumerate() {
         let at = Instant::ZERO + handover.at;
+        // Where the old link stays, packets go on coming over it.
+        let breaks = handover.style == HandoverStyle::BreakBeforeMake;
         if handover.notice > Duration::ZERO {
             steps.push((at.saturating_sub(handover.notice), Step::Announce(index)));
+            if let Some(fast) = fast.filter(|_| breaks) {
+                let ahead = handover.notice.min(fast.prepare_ahead);
+                steps.push((at.saturating_sub(ahead), Step::Prepare(index)));
+            }
         }
         if handover.cancelled {
+            steps.extend(fast.filter(|_| breaks).map(|_| (at, Step::CallOff(index))));
             continue;
         }
         steps.push((at, Step::Begin(index)));
@@ -70,7 +83,7 @@ pub fn is_told(scenario: &Scenario, step: Step) -> bool {
             by_link_layer || scenario.handovers.get(index).is_some_and(|one| one.overlap.is_none())
         }
         Step::NewLink(_) => by_link_layer,
-        Step::Announce(_) | Step::OldLink(_) => false,
+        Step::Announce(_) | Step::Prepare(_) | Step::CallOff(_) | Step::OldLink(_) => false,
     }
 }
 
@@ -100,12 +113,24 @@ mod tests {
             notice: Duration::from_secs(1),
             address_changes: true,
             cancelled: false,
+            announced: None,
         };
         let cancelled = Handover { cancelled: true, ..handover.clone() };
         let announced = (Instant::from_secs(11), Step::Announce(0));
-        assert_eq!(steps(&[], &[cancelled]), [announced]);
+        assert_eq!(steps(&[], std::slice::from_ref(&cancelled), None), [announced]);
+        let prepared = (Instant::from_millis(11_950), Step::Prepare(0));
+        let fast = FastHandover::default();
         assert_eq!(
-            steps(&[], &[handover]),
+            steps(&[], &[cancelled], Some(&fast)),
+            [announced, prepared, (Instant::from_secs(12), Step::CallOff(0))]
+        );
+        let in_haste = FastHandover { prepare_ahead: Duration::from_secs(9), ..fast };
+        assert_eq!(
+            steps(&[], std::slice::from_ref(&handover), Some(&in_haste))[..2],
+            [announced, (Instant::from_secs(11), Step::Prepare(0))]
+        );
+        assert_eq!(
+            steps(&[], &[handover], None),
             [announced, (Instant::from_secs(12), Step::Begin(0)), (Instant::from_secs(12), Step::NewLink(0)),]
         );
     }

@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 use crate::mobility::usual_early_requests;
 use crate::model::{
-    AnchorPoint, AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover,
-    Hierarchy, IpVersion, KnownRate, Link, LinkId, Medium, MobileNode, Mobility, Node, NodeId, Protocol,
-    Scenario, Tcp, TraceFile, Unreachability, Workload,
+    AnchorPoint, AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, FastHandover, Flow,
+    Handover, Hierarchy, IpVersion, KnownRate, Link, LinkId, Medium, MobileNode, Mobility, Node, NodeId,
+    Protocol, Scenario, Tcp, TraceFile, Unreachability, Workload,
 };
 use crate::resolve::{HOME_AGENT, MOBILE};
 
@@ -343,6 +343,9 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
     if let (Json::Object(entries), Some(one)) = (&mut json, &mobility.hierarchy) {
         entries.push(("hierarchy", hierarchy(scenario, one)));
     }
+    if let (Json::Object(entries), Some(fast)) = (&mut json, &mobility.fast_handover) {
+        entries.push(("fast_handover", fast_handover(fast)));
+    }
     // The one that is understood is told of as ever.
     let name = |node: NodeId| scenario.node_name(node);
     let is_understood = |one: &MobileNode| (name(one.node), name(one.home_agent)) == (MOBILE, HOME_AGENT);
@@ -446,6 +449,18 @@ fn discovery(discovery: &Discovery) -> Json {
     json
 }
 
+fn fast_handover(fast: &FastHandover) -> Json {
+    object! {
+        "buffer_packets": u64::from(fast.buffer_packets),
+        "buffer_bytes": fast.buffer_bytes,
+        "release_percent": u64::from(fast.release_percent),
+        "copies": fast.copies,
+        "prepare_ahead_ns": fast.prepare_ahead,
+        "proxy_lifetime_ns": fast.proxy_lifetime,
+        "lifetime_ns": fast.lifetime,
+    }
+}
+
 fn address_acquisition(dhcp: &Dhcp) -> Json {
     let (least, most) = dhcp.start_delay.range();
     // Probes of a check that does not happen are nothing.
@@ -473,6 +488,9 @@ fn handover(scenario: &Scenario, handover: &Handover) -> Json {
     let mut json = one_handover(scenario, handover);
     if let (Json::Object(entries), true) = (&mut json, handover.cancelled) {
         entries.push(("cancelled", true.into()));
+    }
+    if let (Json::Object(entries), Some(announced)) = (&mut json, handover.announced) {
+        entries.push(("announced", scenario.link_name(announced).into()));
     }
     if let (Json::Object(entries), Some(overlap)) = (&mut json, handover.overlap) {
         entries.push(("overlap_ns", overlap.into()));

@@ -32,6 +32,7 @@ mod assist;
 mod dhcp;
 mod discovery;
 mod document;
+mod fast_handover;
 mod flow;
 mod hierarchy;
 mod json;
@@ -57,11 +58,11 @@ use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
     AdvisedBy, Algorithm, AnchorPoint, Assist, AssistException, AssistPlace, CareOf, ClientCheck, CopyNumber,
-    Destination, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, Fleet, Flow, Freeze, Handover,
-    HandoverStyle, Hierarchy, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId, MapSelection,
-    Medium, MediumId, MobileNode, Mobility, MovementDetection, Node, NodeId, Placed, PolicyRule, Programs,
-    Protocol, QueuedFate, Replay, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario, Split,
-    StartDelay, Tcp, TcpCm, TraceFile, Unreachability, Workload,
+    Destination, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, FastHandover, Fleet, Flow,
+    Freeze, Handover, HandoverStyle, Hierarchy, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId,
+    MapSelection, Medium, MediumId, MobileNode, Mobility, MovementDetection, Node, NodeId, Placed,
+    PolicyRule, Programs, Protocol, QueuedFate, Replay, Role, Round, Routing, RtoFastDecrease, RtoReset,
+    Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Unreachability, Workload,
 };
 pub use prefix::Prefix;
 pub use presets::{Preset, preset, presets, presets_json};

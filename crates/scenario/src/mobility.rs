@@ -9,8 +9,8 @@ use crate::error::{Origin, Problems};
 use crate::hierarchy::{HierarchyDraft, hierarchy, refuse_as_protocol};
 use crate::link::MOST_COPIES;
 use crate::model::{
-    Algorithm, CareOf, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, HandoverStyle,
-    MovementDetection, Protocol, QueuedFate, Replay, Routing,
+    Algorithm, CareOf, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, FastHandover,
+    HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay, Routing,
 };
 use crate::reference::{HANDOVER, MOBILITY, POLICY};
 use crate::tree::Value;
@@ -63,6 +63,7 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) keep_old: Option<Duration>,
     pub(crate) route_optimization: bool,
     pub(crate) smooth_handoff: bool,
+    pub(crate) fast_handover: Option<FastHandover>,
     pub(crate) duplicate_address_detection: DuplicateAddressDetection,
     pub(crate) policy: Vec<PolicyDraft<'a>>,
     pub(crate) hierarchy: HierarchyDraft,
@@ -95,13 +96,18 @@ pub(crate) const fn usual_early_requests(protocol: Protocol) -> u32 {
     }
 }
 
-const LATER_PROTOCOLS: [&str; 4] = ["fast-mobile-ipv6", "proxy-mobile-ipv6", "cellular-ip", "hawaii"];
+const LATER_PROTOCOLS: [&str; 3] = ["proxy-mobile-ipv6", "cellular-ip", "hawaii"];
+
+/// Protocols that are another with a key more, and what to write for them.
+const WITH_A_KEY: [(&str, &str); 1] =
+    [("fast-mobile-ipv6", "write protocol = \"mobile-ipv6\" and fast_handover = true")];
 
 /// Reads the value of `mobility`. What is wrong in it is reported and replaced by its default, so that the rest of
 /// the file can be checked.
 pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<MobilityDraft<'a>> {
     let reader = field.reader(&MOBILITY, problems)?;
-    let protocol = reader.get("protocol").and_then(|field| protocol(&field, problems)).unwrap_or_default();
+    let protocol: Protocol =
+        reader.get("protocol").and_then(|field| protocol(&field, problems)).unwrap_or_default();
     refuse_keys_of_the_other(protocol, &reader, problems);
     let routing = reader.get("routing").and_then(|field| default_routing(&field, protocol, problems));
     let algorithm = reader.get("algorithm").and_then(|field| algorithm(&field, protocol, problems));
@@ -182,6 +188,7 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
             Protocol::MobileIpv6 => Algorithm::HmacSha1,
         }),
         duplicate_address_detection: word(&reader, "duplicate_address_detection", problems),
+        fast_handover: crate::fast_handover::fast_handover(&reader, movement_detection, problems),
         replay,
         early_requests: reader
             .get("early_requests")
@@ -211,6 +218,12 @@ fn protocol(field: &Field<'_>, problems: &mut Problems) -> Option<Protocol> {
     if refuse_as_protocol(field, problems) {
         // Its other keys are those of this one.
         return Some(Protocol::MobileIpv6);
+    }
+    let with_a_key =
+        WITH_A_KEY.iter().find(|(name, _)| matches!(&field.node.value, Value::Text(text) if text == name));
+    if let Some((_, hint)) = with_a_key {
+        field.wrong("known are \"mobile-ipv4\" and \"mobile-ipv6\"", Some((*hint).to_owned()), problems);
+        return None;
     }
     field.word_or_later(&LATER_PROTOCOLS, problems)
 }
@@ -253,7 +266,7 @@ fn refuse_keys_of_the_other(protocol: Protocol, reader: &Reader<'_>, problems: &
     ];
     match protocol {
         Protocol::MobileIpv4 => reader.refuse(
-            &["duplicate_address_detection"],
+            &["duplicate_address_detection", "fast_handover"],
             "it is for IPv6: write protocol = \"mobile-ipv6\"",
             problems,
         ),
@@ -414,6 +427,7 @@ pub(crate) struct HandoverDraft<'a> {
     pub(crate) queued: QueuedFate,
     pub(crate) notice: Duration,
     pub(crate) cancelled: bool,
+    pub(crate) announced: Option<Reference<'a>>,
 }
 
 /// The time of a handover.
@@ -456,7 +470,7 @@ pub(crate) fn round(field: &Field<'_>, problems: &mut Problems) -> Option<Option
     let given = reader.get("every")?;
     let every = given.positive_duration(problems);
     reader.refuse(
-        &["at", "from", "to", "notice", "cancelled", "overlap"],
+        &["at", "from", "to", "notice", "announced", "cancelled", "overlap"],
         "with `every` the handovers lead round the stations, each mobile node in its own time",
         problems,
     );
@@ -531,12 +545,19 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         }
         if cancelled {
             reader.refuse(
-                &["queued", "interruption", "overlap"],
+                &["announced", "queued", "interruption", "overlap"],
                 "a cancelled handover leaves the link alone",
                 problems,
             );
         }
         Some(cancelled)
+    });
+    let announced = reader.get("announced").and_then(|field| {
+        if !matches!(notice, Some((Some(span), _)) if !span.is_zero()) {
+            let hint = "add notice = \"500 ms\"".to_owned();
+            field.wrong("what is announced is announced some time before", Some(hint), problems);
+        }
+        Reference::read(&field, problems)
     });
     if problems.count() > before {
         return None;
@@ -553,5 +574,6 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         queued,
         notice: span(notice),
         cancelled: cancelled.unwrap_or(false),
+        announced,
     })
 }

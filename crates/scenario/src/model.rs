@@ -9,6 +9,7 @@ use crate::prefix::Prefix;
 mod assist;
 mod dhcp;
 mod discovery;
+mod fast_handover;
 mod hierarchy;
 
 pub use assist::{
@@ -16,6 +17,7 @@ pub use assist::{
 };
 pub use dhcp::{ClientCheck, Dhcp, StartDelay};
 pub use discovery::{Discovery, Unreachability};
+pub use fast_handover::FastHandover;
 pub use hierarchy::{AnchorPoint, Hierarchy, MapSelection};
 
 /// Everything a run needs to know.
@@ -238,6 +240,8 @@ pub struct Mobility {
     pub policy: Vec<PolicyRule>,
     /// How care-of addresses are verified, with [`Protocol::MobileIpv6`].
     pub duplicate_address_detection: DuplicateAddressDetection,
+    /// Whether mobile nodes and access routers do fast handovers, with [`Protocol::MobileIpv6`] and no fleet, and how.
+    pub fast_handover: Option<FastHandover>,
     /// The mobile nodes where they are many alike.
     pub fleet: Option<Fleet>,
     /// The mobility anchor points, if there are any: with them, mobile nodes are hierarchical ones (RFC 5380). Only with
@@ -495,6 +499,16 @@ pub struct Handover {
     pub address_changes: bool,
     /// Whether it is announced (`notice` is above zero) and then does not happen: `from` stays in use.
     pub cancelled: bool,
+    /// The link that is announced (`notice` is above zero) where that is wrong, neither `from` nor `to`.
+    pub announced: Option<LinkId>,
+}
+
+impl Handover {
+    /// The handover as it is announced, which it need not be.
+    #[must_use]
+    pub fn as_announced(&self) -> Self {
+        Self { to: self.announced.unwrap_or(self.to), ..self.clone() }
+    }
 }
 
 /// The order of leaving the old link and entering the new one.

@@ -5,6 +5,7 @@ use careof_document::section::{Dialect, Section, key};
 pub(crate) mod assist;
 pub(crate) mod dhcp;
 pub(crate) mod discovery;
+pub(crate) mod fast_handover;
 pub(crate) mod link;
 pub(crate) mod medium;
 pub(crate) mod node;
@@ -80,7 +81,7 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "`\"mobile-ipv4\"` (RFC 5944) or `\"mobile-ipv6\"` (RFC 6275). Over IPv6 a mobile node forms its care-of \
 addresses of what routers advertise (RFC 4862), and of this table `nodes`, `routing`, `leave_room`, `start`, `home`, `lifetime`, \
 `advertisement_interval`, `discovery`, `movement_detection`, `algorithm`, `path_monitor`, `order`, `metered`, `leave_bad_paths`, \
-`early_requests`, `route_optimization`, `map_selection`, `map_forwarding` and `duplicate_address_detection` apply. The node at the far end of each access link is a router that advertises itself there.",
+`early_requests`, `route_optimization`, `map_selection`, `map_forwarding`, `duplicate_address_detection` and `fast_handover` apply. The node at the far end of each access link is a router that advertises itself there.",
         ),
         key(
             "care_of",
@@ -247,6 +248,12 @@ distance. One in use is kept as long as it is advertised.",
 multiple of 4 s.",
         ),
         key(
+            "fast_handover",
+            "true, false or table",
+            "`false`",
+            "Over IPv6, whether access routers hand mobile nodes over to each other (RFC 5568); see `[mobility.fast_handover]`.",
+        ),
+        key(
             "smooth_handoff",
             "true or false",
             "`false`",
@@ -275,6 +282,8 @@ a tunnel what still arrives there (draft-ietf-mobileip-optim); at home, or with 
         ("reverse_tunnel", "write `routing = \"reverse-tunnel\"`"),
         ("bicast", "write `simultaneous_bindings` and `keep_old`"),
         ("smooth_handover", "write `smooth_handoff`"),
+        ("fast_handovers", "write `fast_handover`"),
+        ("fmipv6", "write `fast_handover`"),
         ("route_optimisation", "write `route_optimization`"),
     ],
 };
@@ -350,6 +359,12 @@ it takes the new path) and `\"duplicate\"` (both) are known words that no world 
             "duration",
             "`\"0 s\"`",
             "How long before `at` the handover is announced: in the trace, and to assists that act on it.",
+        ),
+        key(
+            "announced",
+            "link name",
+            "`to`",
+            "The access link that is announced (it needs `notice`) where that is wrong and the mobile node turns up at `to`.",
         ),
         key(
             "cancelled",
@@ -687,7 +702,7 @@ tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 32] = [
+pub(crate) static SECTIONS: [&Section; 33] = [
     &ROOT,
     &link::LINK,
     &node::NODE,
@@ -700,6 +715,7 @@ pub(crate) static SECTIONS: [&Section; 32] = [
     &MOBILITY,
     &dhcp::DHCP,
     &discovery::DISCOVERY,
+    &fast_handover::FAST_HANDOVER,
     &POLICY,
     &HANDOVER,
     &FLOW,

@@ -103,6 +103,9 @@ pub(crate) fn scenario(
     let mut network =
         network(&links, &nodes, &media, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
     network.check_ipv4_only(&links, mobility.as_ref(), problems);
+    if let Some(mobility) = &mobility {
+        network.check_fast_handovers(&links, mobility, problems);
+    }
     network.give_prefixes(&links, &nodes, ip_version, problems);
     if mobility_given.is_none()
         && let Some(field) = top.get("handover")

@@ -109,9 +109,7 @@ impl Agent {
     pub(crate) fn has_way(&self, topology: &Topology, peer: Locator) -> bool {
         match (self, topology.address(peer)) {
             (Self::Mobile(mobile), IpAddr::V4(peer)) => mobile.delivery(peer, None).is_some(),
-            (Self::Ipv6(host), IpAddr::V6(peer)) => {
-                host.mobile().is_some_and(|mobile| mobile.delivery(peer).is_some())
-            }
+            (Self::Ipv6(host), IpAddr::V6(peer)) => host.has_way(peer),
             _ => false,
         }
     }

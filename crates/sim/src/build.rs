@@ -71,7 +71,8 @@ impl Simulation {
             flow_metrics: Vec::new(),
             script: {
                 let count = scenario.mobility.as_ref().map_or(0, |mobility| mobility.nodes.len());
-                Script::new(script_slot, count, &attached_first(&scenario), &scenario.handovers)
+                let fast = scenario.mobility.as_ref().and_then(|mobility| mobility.fast_handover.as_ref());
+                Script::new(script_slot, count, &attached_first(&scenario), &scenario.handovers, fast)
             },
             ledger: Ledger::default(),
             digest: Digest::new(),

@@ -32,6 +32,12 @@ pub(crate) enum NodeDrop {
     NeighborQueueFull,
     /// Its next hop does not answer.
     NeighborUnreachable,
+    /// The buffer of an access router is full, and this was the oldest packet in it.
+    BufferFull,
+    /// An access router has waited for the mobile node too long.
+    BufferExpired,
+    /// The mobile node is not there, and its access router has no buffer.
+    NotThereYet,
     /// An assist holds the same bytes already.
     AssistHeldAlready,
     /// An assist has sent the same bytes on just now.
@@ -52,7 +58,7 @@ pub(crate) enum NodeDrop {
 
 impl NodeDrop {
     /// All causes in order.
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::TtlExpired,
         Self::NoRoute,
         Self::NoBinding,
@@ -66,6 +72,9 @@ impl NodeDrop {
         Self::Handover,
         Self::NeighborQueueFull,
         Self::NeighborUnreachable,
+        Self::BufferFull,
+        Self::BufferExpired,
+        Self::NotThereYet,
         Self::AssistHeldAlready,
         Self::AssistOnItsWay,
         Self::AssistDeliveredAlready,
@@ -92,6 +101,9 @@ impl NodeDrop {
             Self::Handover => "handover",
             Self::NeighborQueueFull => "neighbor-queue-full",
             Self::NeighborUnreachable => "neighbor-unreachable",
+            Self::BufferFull => "buffer-full",
+            Self::BufferExpired => "buffer-expired",
+            Self::NotThereYet => "not-there-yet",
             Self::AssistHeldAlready => "assist-held-already",
             Self::AssistOnItsWay => "assist-on-its-way",
             Self::AssistDeliveredAlready => "assist-delivered-already",

@@ -94,6 +94,11 @@ impl Simulation {
     pub(crate) fn forward_on(&mut self, node: NodeId, packet: PacketRef, route: Route) {
         match &self.node(node).agent {
             Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => {}
+            Agent::Ipv6(host) if host.is_access_router() => {
+                if self.shown_to_access_router(node, packet) {
+                    return;
+                }
+            }
             Agent::Home(_) | Agent::Ipv6(_) => {
                 let destination = self.pool[packet].outermost().destination;
                 if self.intercept(node, packet, destination) {

@@ -9,7 +9,7 @@ use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
 use careof_plan::{
     FlowId, Locator, NodeId, OneWayId, Route, Step, Subnet, down_of, fate_of_queue, is_told, steps, up_of,
 };
-use careof_scenario::{Handover, HandoverStyle, LinkId, QueuedFate};
+use careof_scenario::{FastHandover, Handover, HandoverStyle, LinkId, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 
 use crate::agents::Agent;
@@ -41,9 +41,15 @@ pub(crate) struct Journey {
 
 impl Script {
     /// The script of the `handovers` of so many mobile nodes, beginning on the links `first`.
-    pub(crate) fn new(slot: Slot, mobile_nodes: usize, first: &[LinkId], handovers: &[Handover]) -> Self {
+    pub(crate) fn new(
+        slot: Slot,
+        mobile_nodes: usize,
+        first: &[LinkId],
+        handovers: &[Handover],
+        fast: Option<&FastHandover>,
+    ) -> Self {
         Self {
-            steps: steps(first, handovers),
+            steps: steps(first, handovers, fast),
             next: 0,
             handovers: handovers.to_vec(),
             journeys: vec![Journey::default(); mobile_nodes],
@@ -74,7 +80,7 @@ impl Simulation {
                     }
                 }
                 Step::Announce(index) => {
-                    let handover = self.script.handovers[index].clone();
+                    let handover = self.script.handovers[index].as_announced();
                     let node = self.topology.mobile_of(handover.to);
                     let text = format!("in {} ms", handover.notice.as_millis());
                     self.note(
@@ -84,6 +90,15 @@ impl Simulation {
                         format_args!("{text}"),
                     );
                     self.assist_announced(&handover);
+                    self.fast_announced(&handover);
+                }
+                Step::Prepare(index) => {
+                    let announced = self.script.handovers[index].as_announced();
+                    self.fast_prepare(&announced);
+                }
+                Step::CallOff(index) => {
+                    let announced = self.script.handovers[index].as_announced();
+                    self.fast_call_off(&announced);
                 }
                 Step::Begin(index) => self.begin_handover(index),
                 Step::OldLink(index) => {
@@ -312,7 +327,7 @@ impl Simulation {
     }
 
     /// The mobile node uses `to`: if that is where the handover under way leads, its path is ready.
-    fn handover_is_ready(&mut self, mobile: NodeId, to: InterfaceId) {
+    pub(crate) fn handover_is_ready(&mut self, mobile: NodeId, to: InterfaceId) {
         let (Some(index), Some(number)) = (self.journey(mobile).current, self.topology.homes.index(mobile))
         else {
             return;

@@ -117,7 +117,7 @@ impl Simulation {
             *dropped.entry(cause.name().to_owned()).or_default() += count;
         }
         let held_for_neighbors = |node: &Node| match &node.agent {
-            Agent::Ipv6(host) => host.held_for_neighbors(),
+            Agent::Ipv6(host) => host.held(),
             _ => 0,
         };
         let held = |node: &Node| node.reassembly.held() + node.held_by_assist() + held_for_neighbors(node);

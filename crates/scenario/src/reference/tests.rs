@@ -46,6 +46,16 @@ macro_rules! many {
     };
 }
 
+/// Fast handovers can be had: the access links hang on routers of their own, as overrides.
+macro_rules! fast {
+    () => {
+        "mobility.protocol=mobile-ipv6\nlinks.wifi.between=[\"west\", \"mobile\"]\n\
+         links.wifi2.between=[\"east\", \"mobile\"]\n\
+         links.wire={ preset = \"lte\", between = [\"home-agent\", \"west\"] }\n\
+         links.wire2={ preset = \"lte\", between = [\"home-agent\", \"east\"] }\n"
+    };
+}
+
 /// The digest of [`BASE`] under overrides separated by line breaks.
 fn digest(overrides: &str) -> String {
     let overrides: Vec<String> = overrides.lines().map(str::to_owned).collect();
@@ -257,6 +267,20 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             "mobility.protocol=mobile-ipv6\nmobility.",
             vec![("duplicate_address_detection", "duplicate_address_detection=full")],
         ),
+        (&MOBILITY, concat!(fast!(), "mobility."), vec![("fast_handover", "fast_handover=true")]),
+        (
+            &fast_handover::FAST_HANDOVER,
+            concat!(fast!(), "mobility.fast_handover={}\nmobility.fast_handover."),
+            vec![
+                ("buffer_packets", "buffer_packets=0"),
+                ("buffer_bytes", "buffer_bytes=9 kB"),
+                ("release_percent", "release_percent=100"),
+                ("copies", "copies=true"),
+                ("prepare_ahead", "prepare_ahead=9 ms"),
+                ("proxy_lifetime", "proxy_lifetime=9 s"),
+                ("lifetime", "lifetime=8 s"),
+            ],
+        ),
         (
             &discovery::DISCOVERY,
             "mobility.discovery.",
@@ -320,6 +344,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("queued", "queued=drop"),
                 ("notice", "notice=1 s"),
                 ("overlap", "overlap=1 s\nhandover.style=make-before-break"),
+                ("announced", "announced=wifi3\nhandover.notice=1 s\nlinks.wifi3=lte"),
                 ("cancelled", "cancelled=true\nhandover.notice=1 s"),
             ],
         ),

@@ -82,6 +82,7 @@ impl Network {
             smooth_handoff: draft.smooth_handoff,
             duplicate_address_detection: draft.duplicate_address_detection,
             policy,
+            fast_handover: draft.fast_handover,
             fleet: self.fleet.clone(),
             hierarchy,
         })
@@ -255,6 +256,9 @@ impl Network {
                     Some(format!("write from = \"{name}\"")),
                 );
             }
+            let announced = draft.announced.as_ref();
+            let announced =
+                announced.and_then(|link| self.look_up_announced(link, mobile, [from, to], problems));
             if let (false, Some(active)) = (draft.cancelled, active.get_mut(&mobile)) {
                 *active = to;
             }
@@ -271,9 +275,64 @@ impl Network {
                 // Each link has its own care-of address, and at home there is none.
                 address_changes: self.anchor_differs(from, to),
                 cancelled: draft.cancelled,
+                announced,
             });
         }
         handovers
+    }
+
+    /// The access link that is announced in place of that to which a handover leads.
+    fn look_up_announced(
+        &self,
+        reference: &Reference<'_>,
+        mobile: NodeId,
+        from_and_to: [LinkId; 2],
+        problems: &mut Problems,
+    ) -> Option<LinkId> {
+        let link = self.look_up_own_access(reference, mobile, problems)?;
+        if from_and_to.contains(&link) {
+            let expected =
+                "what is announced in error is neither the link that is left nor the one that is entered";
+            let hint = "leave `announced` out, or write cancelled = true".to_owned();
+            problems.add(reference.place(), quote(reference.name), expected, Some(hint));
+            return None;
+        }
+        Some(link)
+    }
+
+    /// Refuses fast handovers where an access link leads to no router of its own, or has only IPv4.
+    pub(super) fn check_fast_handovers(
+        &self,
+        drafts: &[LinkDraft<'_>],
+        mobility: &MobilityDraft<'_>,
+        problems: &mut Problems,
+    ) {
+        if mobility.fast_handover.is_none() {
+            return;
+        }
+        let place = (mobility.origin, "mobility.fast_handover");
+        for link in self.links.iter().filter(|link| link.access && self.fleet.is_none()) {
+            let [end, mobile] = link.ends;
+            let found = format!(
+                "{}, an access link of {}",
+                quote(&link.name),
+                quote(self.name(end).unwrap_or_default())
+            );
+            let hint = format!(
+                "write between = [\"router-{}\", {}] in links.{}, and link that router with the others",
+                link.name,
+                quote(self.name(mobile).unwrap_or_default()),
+                link.name
+            );
+            if self.role(end) != Role::Host {
+                problems.add(place, found, "access links hang on routers that are nothing else", Some(hint));
+            } else if let Some(draft) = drafts.iter().find(|draft| draft.name == link.name)
+                && let Some((origin, path)) = &draft.ipv4_only
+            {
+                let hint = "leave `ip_version` or `fast_handover` out".to_owned();
+                problems.add((*origin, path), "4", "fast handovers are of IPv6", Some(hint));
+            }
+        }
     }
 
     /// Whether the care-of address changes between two access links: always, but between links of one foreign agent.

@@ -505,8 +505,33 @@ fn impossible_flows_are_refused() {
 fn mobility_is_checked() {
     for (value, part) in [
         (
+            "protocol = \"proxy-mobile-ipv6\"",
+            "known are \"mobile-ipv4\" and \"mobile-ipv6\"\n  hint: \"proxy-mobile-ipv6\" is not in this version yet",
+        ),
+        (
             "protocol = \"fast-mobile-ipv6\"",
-            "known are \"mobile-ipv4\" and \"mobile-ipv6\"\n  hint: \"fast-mobile-ipv6\" is not in this version yet",
+            "known are \"mobile-ipv4\" and \"mobile-ipv6\"\n  hint: write protocol = \"mobile-ipv6\" and fast_handover = true",
+        ),
+        ("fast_handover = true", "it is for IPv6: write protocol = \"mobile-ipv6\""),
+        (
+            "protocol = \"mobile-ipv6\"\nfast_handover = 2",
+            "it must be true, false or a table\n  hint: write fast_handover = true, or",
+        ),
+        (
+            "protocol = \"mobile-ipv6\"\nfast_handover = true",
+            "access links hang on routers that are nothing else\n  hint: write between = [\"router-",
+        ),
+        (
+            "protocol = \"mobile-ipv6\"\nmovement_detection = \"eager\"\nfast_handover = true",
+            "fast handovers act on what the link layer tells\n  hint: leave `movement_detection` or `fast_handover` out",
+        ),
+        (
+            "protocol = \"mobile-ipv6\"\nfast_handover = { lifetime = \"6 s\" }",
+            "bindings last a multiple of 4 s, at most 262140 s",
+        ),
+        (
+            "protocol = \"mobile-ipv6\"\nfast_handover = { proxy_lifetime = \"1 ns\" }",
+            "it must be at most 10 min, in whole milliseconds",
         ),
         ("care_of = \"colocated\"", "hint: did you mean \"co-located\"?"),
         ("routing = \"regular-ip\"", "it must be \"triangle\" or \"reverse-tunnel\""),

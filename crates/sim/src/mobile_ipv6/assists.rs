@@ -69,7 +69,10 @@ impl Simulation {
                     _ => None,
                 }
             }
-            Ipv6Role::None | Ipv6Role::AnchorPoint(_) | Ipv6Role::Correspondent(_) => None,
+            Ipv6Role::None
+            | Ipv6Role::AnchorPoint(_)
+            | Ipv6Role::Correspondent(_)
+            | Ipv6Role::AccessRouter(_) => None,
         }
     }
 

@@ -22,7 +22,7 @@ impl Simulation {
         let Agent::Ipv6(host) = &self.node(node).agent else { return self.route_on(node, packet) };
         let delivery = host.mobile().and_then(|mobile| mobile.delivery(destination));
         let Some(Delivery { interface, addresses, .. }) = delivery else {
-            return self.drop_packet(node, packet, NodeDrop::NoRoute);
+            return self.originate_by_way_back(node, packet);
         };
         let bytes = u64::from(self.pool[packet].header.total_len());
         let passages = self.passages(&addresses, ttl);
@@ -38,17 +38,39 @@ impl Simulation {
         self.send_to_next_hop(node, interface, packet);
     }
 
+    /// The same while nothing is registered: by way of the previous access router, if there is a tunnel to it.
+    fn originate_by_way_back(&mut self, node: NodeId, packet: PacketRef) {
+        let Packet { header, .. } = &self.pool[packet];
+        let (destination, ttl) = (self.address_v6(header.destination), header.ttl);
+        let Agent::Ipv6(host) = &self.node(node).agent else { return self.route_on(node, packet) };
+        let Some((delivery, tunnel, interface)) = host.way_back(destination) else {
+            return self.drop_packet(node, packet, NodeDrop::NoRoute);
+        };
+        let inner = match delivery.addresses.tunnel {
+            Some(tunnel) => self.tunnel_passage(tunnel),
+            None => self.extended_passage(&delivery.addresses, ttl),
+        };
+        let outer = self.tunnel_passage(tunnel);
+        if self.put_in_tunnel(node, packet, inner) && self.put_in_tunnel(node, packet, outer) {
+            self.send_to_next_hop(node, interface, packet);
+        }
+    }
+
     /// What a mobile node's TCP knows of the MTU towards a peer; `None` if it is no mobile node of Mobile IPv6.
     pub(crate) fn ipv6_mtu_towards(&self, node: NodeId, peer: Locator) -> Option<Option<u16>> {
         let Agent::Ipv6(host) = &self.node(node).agent else { return None };
         let mobile = host.mobile()?;
-        Some(mobile.delivery(self.address_v6(peer)).and_then(|delivery| {
+        let peer = self.address_v6(peer);
+        // Packets for the previous care-of address come in a tunnel more, and some go back in one.
+        let tunnels = 1 + u16::from(host.fast.is_some());
+        let back = || host.way_back(peer).map(|(delivery, _, interface)| Delivery { interface, ..delivery });
+        Some(mobile.delivery(peer).or_else(back).and_then(|delivery| {
             let way = self.way_of(node, delivery.interface)?;
             let mtu = self.links[way.0 as usize].link.mtu();
             let is_wrapped = delivery.addresses
                 != Addresses::new(delivery.addresses.source, delivery.addresses.destination);
             // The tunnel takes more than the headers of route optimisation, which may come later or end.
-            let tunnels = 1 + u16::from(delivery.addresses.map_tunnel.is_some());
+            let tunnels = tunnels + u16::from(delivery.addresses.map_tunnel.is_some());
             let overhead = tunnels * Ipv6Header::LEN;
             Some(if is_wrapped && self.leaves_room { mtu.saturating_sub(overhead) } else { mtu })
         }))
@@ -92,6 +114,10 @@ impl Simulation {
                 let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
                 agent.accepts_reverse_tunnel(addresses.source, entry)
             }
+            (Ipv6Role::AccessRouter(router), Wrapping::Ipv6) => {
+                let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
+                router.accepts_tunnel(addresses.source, addresses.destination, entry)
+            }
             (Ipv6Role::Correspondent(agent), Wrapping::Extended { home_address: true, routing: false }) => {
                 let accepts = agent.accepts_home_address_option(now, &addresses, inner.protocol);
                 if !accepts {
@@ -101,6 +127,13 @@ impl Simulation {
             }
             (_, wrapping) => match (host.mobile(), wrapping) {
                 (Some(mobile), Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { udp: false }) => {
+                    let entry = addresses.tunnel.map(|tunnel| tunnel.entry);
+                    let is_sent_on = |fast: &super::fast_handover::FastMobile| {
+                        entry.is_some_and(|entry| fast.agent().accepts_tunnel_from(entry))
+                    };
+                    if host.fast.as_ref().is_some_and(is_sent_on) {
+                        return true;
+                    }
                     mobile.listens_on(interface) && mobile.accepts_tunnels(&addresses)
                 }
                 (Some(mobile), Wrapping::Extended { home_address: false, routing: true }) => {

@@ -41,6 +41,14 @@ impl AnyMobile<'_> {
         on_mobile!(self, mobile => mobile.delivery(destination))
     }
 
+    /// As [`MobileNode::delivery_from_previous`]. Fast handovers are not with mobility anchor points.
+    pub(crate) fn delivery_from_previous(self, destination: Ipv6Addr) -> Option<Delivery> {
+        match self {
+            Self::Plain(mobile) => mobile.delivery_from_previous(destination),
+            Self::Hierarchical(_) => None,
+        }
+    }
+
     pub(crate) fn care_of(self) -> Option<Ipv6Addr> {
         on_mobile!(self, mobile => mobile.care_of())
     }

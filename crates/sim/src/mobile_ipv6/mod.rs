@@ -3,10 +3,12 @@
 //! Agents and neighbor discovery speak of addresses, the network of locators. What does not leave its link has addresses only
 //! ([`OnLink`]); the headers of tunnels and of route optimisation are a [`Passage`].
 
+mod access_router;
 mod anchor_point;
 mod assists;
 mod data;
 mod errors;
+mod fast_handover;
 mod mobile;
 mod neighbors;
 mod next_hop;
@@ -16,12 +18,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use careof_base::{Instant, Randomness};
 use careof_metrics::MobilitySummary;
+use careof_mobility::v6::fast_handover::FastHandover;
 use careof_mobility::v6::neighbor_discovery::{AdvertisingRouter, Answering, NeighborDiscovery};
 use careof_mobility::v6::{
-    Addresses, CorrespondentNode, DropReason, Event, HierarchicalMobileNode, HomeAgent, Input, MobileNode,
-    MobilityAnchorPoint, RegistrationStep, Transmit, TransmitPayload, Tunnel,
+    Addresses, CorrespondentNode, Counters, DropReason, Event, HierarchicalMobileNode, HomeAgent, Input,
+    MobileNode, MobilityAnchorPoint, RegistrationStep, Transmit, TransmitPayload, Tunnel,
 };
-use careof_mobility::{ConfigError, InterfaceId, Notice};
+use careof_mobility::{ConfigError, HandoverEvent, InterfaceId, Notice};
 use careof_plan::{Cell, InterfaceIndex, Ipv6AgentPlan, Locator, NodeId};
 use careof_wire::icmpv6::Icmpv6Message;
 use careof_wire::ipv6::is_link_local;
@@ -36,7 +39,9 @@ use crate::packet::{Body, OnLink, Outer, Packet, PacketRef};
 use crate::passage::{Passage, Passed, Wrapping};
 use crate::simulation::Simulation;
 
+use access_router::AccessRouterHost;
 pub(crate) use errors::{is_unreachable, mtu_for_segment};
+use fast_handover::FastMobile;
 pub(crate) use mobile::AnyMobile;
 use neighbors::Neighborhood;
 use next_hop::WaitingPackets;
@@ -49,6 +54,8 @@ pub(crate) struct Ipv6Host {
     tunnels: BTreeMap<Locator, Vec<Passage>>,
     /// Mobile node: the addresses that it has formed.
     addresses: BTreeSet<Ipv6Addr>,
+    /// Mobile node: its part in fast handovers.
+    fast: Option<Box<FastMobile>>,
 }
 
 /// The part that a node has.
@@ -65,12 +72,14 @@ pub(crate) enum Ipv6Role {
     AnchorPoint(Box<MobilityAnchorPoint>),
     /// A correspondent node.
     Correspondent(Box<CorrespondentNode>),
+    /// An access router of fast handovers.
+    AccessRouter(Box<AccessRouterHost>),
 }
 
 macro_rules! on_role {
     ($role:expr, $bound:ident => $call:expr, $none:expr) => {
         match $role {
-            Ipv6Role::None => $none,
+            Ipv6Role::None | Ipv6Role::AccessRouter(_) => $none,
             Ipv6Role::Home($bound) => $call,
             Ipv6Role::Mobile($bound) => $call,
             Ipv6Role::HierarchicalMobile($bound) => $call,
@@ -89,10 +98,21 @@ impl Ipv6Host {
 
     /// Whether all that becomes of a packet for `destination`, on a router with this agent, is in the routes.
     pub(crate) fn leaves_to_routes(&self, destination: Locator) -> bool {
-        match self.role {
+        match &self.role {
             Ipv6Role::Mobile(_) | Ipv6Role::HierarchicalMobile(_) => false,
+            Ipv6Role::AccessRouter(router) => !router.sees(destination),
             _ => self.tunnels.get(&destination).is_none_or(Vec::is_empty),
         }
+    }
+
+    pub(crate) const fn is_access_router(&self) -> bool {
+        matches!(self.role, Ipv6Role::AccessRouter(_))
+    }
+
+    /// Whether the mobile node can send to `peer`.
+    pub(crate) fn has_way(&self, peer: Ipv6Addr) -> bool {
+        let mobile = self.mobile();
+        mobile.is_some_and(|mobile| mobile.delivery(peer).is_some()) || self.way_back(peer).is_some()
     }
 
     pub(crate) fn mobile(&self) -> Option<AnyMobile<'_>> {
@@ -105,16 +125,21 @@ impl Ipv6Host {
 
     /// Adds what the agent has counted to a summary.
     pub(crate) fn add_to(&self, summary: &mut MobilitySummary) {
+        let of_router = match &self.role {
+            Ipv6Role::AccessRouter(router) => Some(router.counters()),
+            _ => None,
+        };
+        let beside = self.fast.as_ref().map(|fast| fast.agent().counters()).or(of_router);
+        for (reason, count) in beside.into_iter().flat_map(discarded) {
+            *summary.discarded.entry(reason.to_owned()).or_default() += count;
+        }
         let Some(counters) = on_role!(&self.role, agent => Some(agent.counters()), None) else { return };
         if self.mobile().is_some() {
             summary.registrations_accepted += counters.accepted;
             summary.registrations_denied += counters.refusals().map(|(_, count)| count).sum::<u64>();
         }
-        for reason in DropReason::ALL {
-            let count = counters.dropped(reason);
-            if count > 0 {
-                *summary.discarded.entry(reason.name().to_owned()).or_default() += count;
-            }
+        for (reason, count) in discarded(counters) {
+            *summary.discarded.entry(reason.to_owned()).or_default() += count;
         }
     }
 
@@ -123,17 +148,36 @@ impl Ipv6Host {
         self.neighborhoods.iter().any(|neighborhood| neighborhood.resolves)
     }
 
-    /// Packets that wait for the link-layer addresses of neighbors.
-    pub(crate) fn held_for_neighbors(&self) -> u64 {
-        self.neighborhoods.iter().map(|neighborhood| neighborhood.waiting.len() as u64).sum()
+    /// Packets that wait for the link-layer addresses of neighbors, or for mobile nodes.
+    pub(crate) fn held(&self) -> u64 {
+        let for_neighbors: u64 =
+            self.neighborhoods.iter().map(|neighborhood| neighborhood.waiting.len() as u64).sum();
+        match &self.role {
+            Ipv6Role::AccessRouter(router) => for_neighbors + router.held(),
+            _ => for_neighbors,
+        }
     }
 
     pub(super) fn handle_input(&mut self, now: Instant, input: Input<'_>) {
+        if let Some(fast) = &mut self.fast
+            && fast.takes(now, input)
+        {
+            return;
+        }
+        if let Ipv6Role::AccessRouter(router) = &mut self.role {
+            return router.handle_input(now, input);
+        }
         on_role!(&mut self.role, agent => agent.handle_input(now, input), ());
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.neighborhoods.iter_mut().for_each(|neighborhood| neighborhood.handle_timeout(now));
+        if let Some(fast) = &mut self.fast {
+            fast.handle_timeout(now);
+        }
+        if let Ipv6Role::AccessRouter(router) = &mut self.role {
+            router.handle_timeout(now);
+        }
         let due = on_role!(&self.role, agent => agent.next_timeout(), None);
         if due.is_some_and(|(at, _)| at <= now) {
             on_role!(&mut self.role, agent => agent.handle_timeout(now), ());
@@ -156,12 +200,22 @@ impl Ipv6Host {
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let of_agent = on_role!(&self.role, agent => agent.next_timeout(), None).map(|(at, _)| at);
         let of_links = self.neighborhoods.iter().filter_map(Neighborhood::next_timeout).min();
-        of_agent.into_iter().chain(of_links).min()
+        let beside = match &self.role {
+            Ipv6Role::AccessRouter(router) => router.next_timeout(),
+            _ => self.fast.as_ref().and_then(|fast| fast.next_timeout()),
+        };
+        of_agent.into_iter().chain(of_links).chain(beside).min()
     }
 
     fn neighborhood(&mut self, interface: InterfaceId) -> Option<&mut Neighborhood> {
         self.neighborhoods.iter_mut().find(|neighborhood| neighborhood.interface == interface)
     }
+}
+
+/// Messages that had no effect, by why.
+fn discarded(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
+    let counts = DropReason::ALL.into_iter().map(|reason| (reason.name(), counters.dropped(reason)));
+    counts.filter(|(_, count)| *count > 0)
 }
 
 impl Simulation {
@@ -185,6 +239,10 @@ impl Simulation {
             }
             Some(Ipv6AgentPlan::Correspondent(config)) => {
                 Ipv6Role::Correspondent(Box::new(CorrespondentNode::new(*config, random)?))
+            }
+            Some(Ipv6AgentPlan::AccessRouter(config)) => {
+                let locate = |address| self.locate(address);
+                Ipv6Role::AccessRouter(Box::new(AccessRouterHost::new(*config, random, locate)?))
             }
             None => Ipv6Role::None,
         };
@@ -215,7 +273,20 @@ impl Simulation {
             return Ok(None);
         }
         let (tunnels, addresses) = (BTreeMap::new(), BTreeSet::new());
-        Ok(Some(Ipv6Host { role, neighborhoods, tunnels, addresses }))
+        let fast = match &role {
+            Ipv6Role::Mobile(_) => {
+                careof_plan::fast_handover(&self.scenario, &self.topology, self.run, node)?
+            }
+            _ => None,
+        };
+        let fast = fast.map(|plan| {
+            let agent = FastHandover::new(plan.config.clone(), stream(format!("fast-handover.{name}")))?;
+            let wanted = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fast_handover.as_ref());
+            let is_buffered = wanted.is_some_and(|wanted| wanted.buffer_packets > 0);
+            Ok::<_, ConfigError>(Box::new(FastMobile::new(agent, plan, is_buffered)))
+        });
+        let fast = fast.transpose()?;
+        Ok(Some(Ipv6Host { role, neighborhoods, tunnels, addresses, fast }))
     }
 
     pub(super) fn ipv6(&mut self, node: NodeId) -> Option<&mut Ipv6Host> {
@@ -272,9 +343,17 @@ impl Simulation {
                 now,
                 if up { Input::LinkUp { interface } } else { Input::LinkDown { interface } },
             );
+            host.fast_link(now, interface, up);
+            if let Ipv6Role::AccessRouter(router) = &mut host.role {
+                router.handle_link(now, interface, up);
+            }
         }
         self.ipv4_link(node, interface, up);
         self.drive_ipv6(node);
+        if !up {
+            self.fast_link_lost(node, interface);
+            self.drive_ipv6(node);
+        }
     }
 
     /// The owner of the mobile node has it move to an interface.
@@ -308,9 +387,12 @@ impl Simulation {
                 self.send_for_ipv6_agent(node, transmit);
                 continue;
             }
-            match on_role!(&mut host.role, agent => agent.poll_event(), None) {
-                Some(event) => self.ipv6_event(node, event),
-                None => break,
+            if let Some(event) = on_role!(&mut host.role, agent => agent.poll_event(), None) {
+                self.ipv6_event(node, event);
+                continue;
+            }
+            if !self.drive_access_router(node) && !self.drive_fast_handover(node) {
+                break;
             }
         }
         self.assist_paths(node);
@@ -326,7 +408,8 @@ impl Simulation {
             TransmitPayload::Icmp(bytes) => (protocol::ICMPV6, bytes),
         };
         let Addresses { source, destination, tunnel, udp_port, .. } = addresses;
-        if let (true, Some(interface)) = (is_link_local(source) || is_link_local(destination), interface) {
+        let stays = is_link_local(source) || is_link_local(destination) || destination.is_multicast();
+        if let (true, Some(interface)) = (stays, interface) {
             let on_link = OnLink { source, destination, router_alert: false, message: bytes };
             return self.send_on_link(node, interface, hop_limit, on_link);
         }
@@ -394,6 +477,9 @@ impl Simulation {
                 self.assist_handover(node, &event);
                 if self.senders.is_some() {
                     self.advise_handover(node, &event);
+                }
+                if let HandoverEvent::Registered { to, .. } = event {
+                    self.fast_registered(node, to);
                 }
             }
             Event::Binding(change) => {

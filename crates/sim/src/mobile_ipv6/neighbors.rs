@@ -144,6 +144,14 @@ impl Simulation {
             let addresses = Addresses::new(*source, *destination);
             agent.handle_input(now, Input::Icmp { interface, addresses, hop_limit, message });
         }
+        let addresses = Addresses::new(*source, *destination);
+        let input = Input::Icmp { interface, addresses, hop_limit, message };
+        if let Some(fast) = &mut host.fast {
+            fast.handle_neighbor(now, input);
+        }
+        if let Ipv6Role::AccessRouter(router) = &mut host.role {
+            router.handle_input(now, input);
+        }
         self.drive_ipv6(node);
     }
 
@@ -181,6 +189,7 @@ impl Simulation {
                 return;
             }
             DiscoveryEvent::AddressAssigned { address, prefix, valid_for, .. } => {
+                self.fast_configured(node, interface, *address);
                 let address = InterfaceAddress { address: *address, prefix: *prefix, valid_for: *valid_for };
                 // An optimistic address is told of once more when it is verified.
                 let is_new = self.ipv6(node).is_some_and(|host| host.addresses.insert(address.address));

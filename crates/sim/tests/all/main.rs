@@ -6,6 +6,7 @@ mod common;
 mod dhcp;
 mod discovery;
 mod fairness;
+mod fast_handovers;
 mod fleet;
 mod hierarchical;
 mod media;

@@ -16,7 +16,7 @@ use careof_mobility::v6::{Input, Tunnel};
 use careof_wire::ipv6::Ipv6Header;
 
 use super::agent::Agent;
-use super::{Error, HostChanges, Ipv6AccessRouterSetup, Ipv6Carrier, Ipv6Setup, routes};
+use super::{Error, Ipv6AccessRouterSetup, Ipv6Carrier, routes};
 use careof_lab::Route;
 
 /// The packets that the agent keeps, and the addresses whose packets it is shown.
@@ -32,29 +32,6 @@ pub(super) struct Kept {
     pub(super) arrivals: u64,
 }
 
-/// The setup with the link-local addresses that the interfaces have.
-pub(super) fn with_link_local_addresses(
-    setup: Ipv6Setup,
-    host: &mut HostChanges,
-) -> Result<Ipv6Setup, Error> {
-    let Ipv6Setup::AccessRouter(mut setup) = setup else { return Ok(setup) };
-    let netlink = host.netlink();
-    let assigned = netlink.assigned_addresses()?;
-    for device in &setup.devices {
-        // One that is not there yet is as configured.
-        let Ok(index) = netlink.index_of(&device.name) else { continue };
-        let own = assigned.iter().filter(|on| on.interface == index).find_map(|on| match on.address {
-            IpAddr::V6(address) if address.is_unicast_link_local() => Some(address),
-            _ => None,
-        });
-        let link = setup.config.links.iter_mut().find(|link| link.interface == device.id);
-        if let (Some(own), Some(link)) = (own, link) {
-            link.link_local = own;
-        }
-    }
-    Ok(Ipv6Setup::AccessRouter(setup))
-}
-
 /// Whether each link has a name, and nothing is asked for that is not done here.
 pub(super) fn check(setup: &Ipv6AccessRouterSetup) -> Result<(), Error> {
     for link in &setup.config.links {
@@ -68,6 +45,24 @@ pub(super) fn check(setup: &Ipv6AccessRouterSetup) -> Result<(), Error> {
 }
 
 impl Ipv6Carrier {
+    /// Tells the agent which link-local addresses its interfaces have.
+    pub(super) fn look_for_link_local_addresses(&mut self, now: Instant) {
+        let outcome = self.reading.check().and_then(|()| self.host.netlink().assigned_addresses());
+        let Some(assigned) = self.reading.note(now, outcome) else { return };
+        let Agent::AccessRouter(router) = &mut self.agent else { return };
+        for interface in self.interfaces.named() {
+            let index = interface.index();
+            let own =
+                assigned.iter().filter(|on| Some(on.interface) == index).find_map(|on| match on.address {
+                    IpAddr::V6(address) if address.is_unicast_link_local() => Some(address),
+                    _ => None,
+                });
+            if let Some(own) = own {
+                router.set_link_local(interface.device.id, own);
+            }
+        }
+    }
+
     fn access_router(&mut self) -> Option<&mut AccessRouter> {
         match &mut self.agent {
             Agent::AccessRouter(router) => Some(router),

@@ -200,7 +200,6 @@ impl Ipv6Carrier {
         let now = clock.now();
         let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
         let mut host = HostChanges::open()?;
-        let setup = access_router::with_link_local_addresses(setup, &mut host)?;
         let agent = Agent::new(now, &setup, wall_clock, random.branch())?;
         let fast = FastMobile::new(&setup, wall_clock, random.branch())?;
         own_address::check(&setup, &mut host)?;

@@ -15,6 +15,9 @@ impl Ipv6Carrier {
 
     /// Correspondent node: whether the host has its address.
     pub(super) fn look_for_own_address(&mut self, now: Instant) {
+        if matches!(self.setup, Ipv6Setup::AccessRouter(_)) {
+            return self.look_for_link_local_addresses(now);
+        }
         let Ipv6Setup::Correspondent(setup) = &self.setup else { return };
         let own = IpAddr::V6(setup.config.address);
         let outcome = self.reading.check().and_then(|()| self.host.netlink().assigned_addresses());

@@ -122,6 +122,29 @@ fn a_handover_that_breaks_before_it_makes_says_that_the_old_path_is_lost() {
     assert_eq!((world.tunnelled_to(), old_path_lost(&world)), (vec![care_of(2)], Some(false)));
 }
 
+/// RFC 5568: access routers send on what was under way, so that nobody need repeat it.
+#[test]
+fn what_access_routers_send_on_is_not_reported_as_lost() {
+    let mut world = registered(reporting(timestamps()));
+    world.detach(WLAN);
+    assert_eq!(world.mobile.delivery(CN), None);
+    let previous = world.mobile.delivery_from_previous(CN).unwrap();
+    let tunnel = Tunnel { entry: care_of(2), exit: HA };
+    assert_eq!(previous.addresses, Addresses::new(HOME, CN).through(tunnel));
+    world.mobile.set_forwarded(true);
+    world.switch_to(GSM);
+    world.run(SECOND);
+    assert_eq!(old_path_lost(&world), Some(false));
+    let now = world.mobile.delivery_from_previous(CN).unwrap();
+    assert_eq!(now.addresses.tunnel, Some(Tunnel { entry: care_of(3), exit: HA }), "what is registered now");
+    world.mobile.set_forwarded(false);
+    world.detach(GSM);
+    world.switch_to(WLAN);
+    world.attach(WLAN, 2);
+    world.run(SECOND);
+    assert_eq!(old_path_lost(&world), Some(true));
+}
+
 #[test]
 fn after_an_outage_the_same_care_of_address_is_registered_again() {
     let mut world = registered(reporting(timestamps()));

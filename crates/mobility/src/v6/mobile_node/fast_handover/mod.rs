@@ -241,11 +241,17 @@ impl FastHandover {
     }
 
     /// The tunnel through which the node sends packets from its previous care-of address, `source`, and receives those for it; `None`
-    /// where it sends as ever.
+    /// where it sends as ever. It is there from when the update was sent, acknowledged or not ([`FastHandover::is_prepared`]): the previous
+    /// router drops what comes too early (section 4), and the acknowledgment may stand behind what it has sent on.
     #[must_use]
     pub fn reverse_tunnel(&self, source: Ipv6Addr) -> Option<Tunnel> {
         let handover = self.handover.as_ref()?;
-        let (_, tunnel) = handover.tunnel?;
+        let acknowledged = handover.tunnel.map(|(_, tunnel)| tunnel);
+        let asked_for = || {
+            let sent = handover.sent?;
+            Some(Tunnel { entry: handover.from.address, exit: sent.care_of })
+        };
+        let tunnel = acknowledged.or_else(asked_for)?;
         let is_there = matches!(handover.place, Place::New { .. });
         // A node that keeps its previous address has the new router do that.
         let keeps = handover.new == handover.from.care_of;

@@ -1,6 +1,7 @@
 //! Handovers from beginning to end: predictive and reactive, and what can go wrong in between.
 
 use careof_base::Duration;
+use careof_mobility::v6::Tunnel;
 use careof_mobility::v6::access_router::{
     self, AccessRouterConfig, AddressConflict, BufferConfig, RouterSecurity,
 };
@@ -196,6 +197,50 @@ fn packets_from_the_previous_address_go_back_through_the_tunnel_only_from_where_
     assert!(world.routers[0].accepts_reverse_tunnel(care_of(0), care_of(1)));
     assert!(!world.routers[0].accepts_reverse_tunnel(care_of(0), care_of(2)));
     assert!(!world.routers[0].accepts_reverse_tunnel(care_of(2), care_of(1)));
+}
+
+/// The acknowledgment may stand behind what the router sends on; until the tunnel is there the router drops what comes back.
+#[test]
+fn packets_go_back_from_the_new_link_before_the_acknowledgment_has_come() {
+    let mut world = World::new();
+    world.discover();
+    world.prepare(1);
+    world.leave();
+    world.run(MS * 4);
+    assert_eq!(world.mobile.reverse_tunnel(care_of(0)), None);
+    world.come_to(1);
+    let back = Tunnel { entry: care_of(1), exit: address(0) };
+    assert!(!world.mobile.is_prepared());
+    assert_eq!(world.mobile.reverse_tunnel(care_of(0)), Some(back));
+    world.send_back(1, care_of(0));
+    world.run(MS * 12);
+    assert_eq!(world.sent_back, [0_u64; 0], "the new router has not answered");
+    world.run(MS * 8);
+    world.send_back(2, care_of(0));
+    world.run(MS * 50);
+    assert_eq!(world.sent_back, [2]);
+    assert_eq!(world.mobile.reverse_tunnel(care_of(0)), Some(back));
+}
+
+/// The station that left for another router a moment ago comes back by way of that one, at its old address.
+#[test]
+fn a_node_that_comes_back_by_way_of_another_router_has_its_address_again() {
+    let mut world = World::new();
+    let mut number = 0;
+    let mut from = 0;
+    for to in [1, 2, 1, 0, 2, 0] {
+        world.discover();
+        assert!(world.prepare(to));
+        world.run(MS * 50);
+        world.leave();
+        stream(&mut world, number..number + 5, care_of(from));
+        world.come_to(to);
+        world.run(MS * 100);
+        assert!(world.addresses.contains(&care_of(to)), "{from} to {to}: {:?}", world.addresses);
+        world.settle_at(to);
+        (number, from) = (number + 5, to);
+    }
+    assert_eq!(world.numbers(), (0..number).collect::<Vec<_>>());
 }
 
 #[test]
