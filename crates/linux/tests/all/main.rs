@@ -6,6 +6,7 @@
 mod assists;
 mod common;
 mod dhcp;
+mod fast_handovers;
 mod hierarchical;
 mod ipv6;
 mod media;

@@ -131,7 +131,8 @@ impl Sockets {
             },
             Ipv6Setup::AccessRouter(_) => Self {
                 tunnel: Some(Ipv6TunnelSocket::open()?),
-                sender: Some(Ipv6PacketSender::open(None)?),
+                // What it says itself goes on to the link, also while packets for there are shown.
+                sender: Some(Ipv6PacketSender::open(Some(routes::mark(options)))?),
                 watch: Some(Ipv6PacketWatch::open()?),
                 icmp: Some(Icmpv6Socket::open(&[FAST_HANDOVER, NEIGHBOR_ADVERTISEMENT])?),
                 dual_stack: DualStackSockets::default(),

@@ -269,9 +269,8 @@ impl Ipv6Carrier {
                 }
             }
             Event::UpdateSent { .. } => {
-                let at_home = fast.agent.new_care_of();
-                fast.previous =
-                    node.care_of().filter(|previous| Some(*previous) != at_home).or(fast.previous);
+                let new = fast.agent.new_care_of();
+                fast.previous = node.care_of().filter(|previous| Some(*previous) != new).or(fast.previous);
             }
             Event::Prepared { .. } => fast.prepared += 1,
             Event::Attached { interface, new, router } => {

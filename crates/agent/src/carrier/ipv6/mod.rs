@@ -316,6 +316,7 @@ impl Ipv6Carrier {
         } else if let Ipv6Setup::AccessRouter(setup) = &self.setup {
             self.parameters.forward_ipv6()?;
             self.host.set_rule(routes::from_device_rule(&setup.host));
+            self.host.set_rule(routes::marked_rule(&setup.host));
             self.host.set_rule(routes::home_addresses_rule(&setup.host));
         }
         self.install_ipv4()
