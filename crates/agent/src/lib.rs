@@ -14,12 +14,13 @@ mod daemon;
 pub mod store;
 
 pub use carrier::{
-    AgentCounters, AnySetup, AssistDeed, AssistEvent, AssistFlowStatus, AssistNews, AssistStatus,
-    BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus, HomeNetwork,
-    HomeSetup, Hooks, HostOptions, InterfaceStatus, Ipv6BindingStatus, Ipv6CorrespondentSetup, Ipv6HomeSetup,
-    Ipv6InterfaceStatus, Ipv6MobileSetup, Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status, MobileSetup,
-    PacketDeed, ParameterChange, ParameterLog, PathStatus, RegistrationStatus, Role, RouterAdvertiser, Setup,
-    Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
+    AccessPointSetup, AgentCounters, AnySetup, AssistDeed, AssistEvent, AssistFlowStatus, AssistNews,
+    AssistStatus, BindingStatus, BindingStore, Carrier, Device, Error, FastHandoverSetup, ForeignSetup,
+    HandoverStatus, HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, Ipv6AccessRouterSetup,
+    Ipv6AnchorPointSetup, Ipv6BindingStatus, Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup,
+    Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup, Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status,
+    MobileSetup, PacketDeed, ParameterChange, ParameterLog, PathStatus, RegistrationStatus, Role,
+    RouterAdvertiser, Setup, Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };
 #[doc(hidden)]
 pub use carrier::{abandon, refuse_readings};

@@ -29,9 +29,13 @@ enum Command {
     SwitchTo(usize, String, Notice),
     /// Mobile node: a handover to the interface of this name is announced, which may not come.
     Announce(String, Duration),
+    /// Mobile node: the handover to the interface of this name is near.
+    Prepare(String),
+    /// Mobile node: the handover that was prepared does not come.
+    CallOff,
     /// Agent: the path to the mobile node of this home address is announced to end, and what the next one is like.
     AnnounceDeparture(IpAddr, Duration, PathProperties),
-    /// Home agent: whether packets reach a care-of address that is on a link of its host.
+    /// Home agent and access router: whether packets reach a care-of address that is on a link of its host.
     Reachable(IpAddr, bool),
     /// Say what you are doing, and end.
     Stop(Sender<Status>),
@@ -137,12 +141,22 @@ impl AgentThread {
         self.tell(Command::Announce(name.to_owned(), within));
     }
 
+    /// Mobile node: a handover is near, and is to be prepared.
+    pub(crate) fn prepare(&self, name: &str) {
+        self.tell(Command::Prepare(name.to_owned()));
+    }
+
+    /// Mobile node: it does not come.
+    pub(crate) fn call_off(&self) {
+        self.tell(Command::CallOff);
+    }
+
     /// Agent: the path to the mobile node of this home address is announced to end, and what the next one is like.
     pub(crate) fn announce_departure(&self, mobile: IpAddr, within: Duration, new: PathProperties) {
         self.tell(Command::AnnounceDeparture(mobile, within, new));
     }
 
-    /// Home agent: whether packets reach a care-of address that is on a link of its host.
+    /// Home agent and access router: whether packets reach a care-of address that is on a link of its host.
     pub(crate) fn reachable(&self, care_of: IpAddr, reachable: bool) {
         self.tell(Command::Reachable(care_of, reachable));
     }
@@ -191,6 +205,8 @@ fn carry(
                     switch(&mut carrier, node, clock, (index, &interface, notice), reports)
                 }
                 Command::Announce(interface, within) => carrier.announce_handover(&interface, within),
+                Command::Prepare(interface) => carrier.prepare_handover(&interface),
+                Command::CallOff => carrier.call_off_handover(),
                 Command::AnnounceDeparture(mobile, within, new) => {
                     carrier.announce_departure(mobile, within, new)
                 }

@@ -341,8 +341,19 @@ impl Director {
                 }
                 self.announce_to_agent(handover);
             }
-            // Nothing carries fast handovers on hosts yet.
-            Step::Prepare(_) | Step::CallOff(_) => {}
+            Step::Prepare(index) => {
+                let handover = &self.scenario.handovers[index].as_announced();
+                let mobile = self.topology.mobile_of(handover.to);
+                if let Some(agent) = self.agents.iter().find(|one| one.node == mobile) {
+                    agent.prepare(&self.scenario.link(handover.to).name);
+                }
+            }
+            Step::CallOff(index) => {
+                let mobile = self.topology.mobile_of(self.scenario.handovers[index].from);
+                if let Some(agent) = self.agents.iter().find(|one| one.node == mobile) {
+                    agent.call_off();
+                }
+            }
             Step::Begin(index) => self.begin_handover(at, index)?,
             Step::OldLink(index) => {
                 let from = self.scenario.handovers[index].from;
@@ -440,6 +451,7 @@ impl Director {
             self.network.set_carrier(link, 0, up)?;
         }
         self.tell_home_agent(link, up);
+        self.tell_access_router(link, up);
         Ok(())
     }
 
@@ -453,6 +465,20 @@ impl Director {
             && self.assists_at(anchor).is_some_and(|config| config.is_for_all_packets())
             && let Some(agent) = self.agents.iter().find(|agent| agent.node == anchor)
         {
+            let care_of = self.topology.place(mobile).interfaces[index].address;
+            agent.reachable(self.topology.plan.care_of_address(care_of), up);
+        }
+    }
+
+    /// The link layer of an access router that does fast handovers tells it who is on its link.
+    fn tell_access_router(&self, link: LinkId, up: bool) {
+        let mobility = self.scenario.mobility.as_ref();
+        if mobility.is_none_or(|mobility| mobility.fast_handover.is_none()) {
+            return;
+        }
+        let router = self.topology.entrance(down_of(link));
+        let Some((mobile, index)) = self.mobile_end(link) else { return };
+        if let Some(agent) = self.agents.iter().find(|agent| agent.node == router) {
             let care_of = self.topology.place(mobile).interfaces[index].address;
             agent.reachable(self.topology.plan.care_of_address(care_of), up);
         }
@@ -493,7 +519,7 @@ impl Director {
                 }
             }
             Told::Binding { home_address, care_of, change }
-                if self.topology.place(node).role == Role::HomeAgent =>
+                if matches!(self.topology.place(node).role, Role::HomeAgent | Role::AnchorPoint) =>
             {
                 let simultaneous =
                     self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
@@ -508,9 +534,13 @@ impl Director {
                         self.bindings.remove(&(home_address, care_of));
                     }
                 }
+                let bound = home_address;
                 let is_away = self.bindings.iter().any(|(other, _)| *other == home_address);
                 self.pay_attention(|attention, _| attention.home_agent(node, home_address, is_away))?;
-                self.binding_changed(home_address)?;
+                // At a mobility anchor point it is a regional care-of address.
+                let behind = self.topology.mobile_at_regional(home_address);
+                let home_address = behind.and_then(|mobile| self.topology.homes.address_of(mobile));
+                self.binding_changed(home_address.unwrap_or(bound))?;
             }
             // A correspondent node's.
             Told::Binding { .. } => {}
@@ -566,7 +596,7 @@ impl Director {
         self.network.emulator.apply(vec![change]).map(drop)
     }
 
-    /// Whether the home agent still sends a mobile node's packets over its access link.
+    /// Whether the home agent, or the mobility anchor point that it sends them to, still sends a mobile node's packets over its access link.
     fn is_tunnelled_over(&self, link: LinkId) -> bool {
         let Some((mobile, index)) = self.mobile_end(link) else { return false };
         let home_address = self.topology.address_of(mobile);
@@ -576,7 +606,7 @@ impl Director {
             // A foreign agent's address stands for the link to its visitor.
             let leads_there =
                 care_of == interface.address || peer.interfaces.iter().any(|own| own.address == care_of);
-            of == home_address && leads_there
+            of == home_address && (leads_there || self.bindings.contains(&(care_of, interface.address)))
         })
     }
 

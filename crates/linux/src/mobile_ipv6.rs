@@ -4,10 +4,15 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::Sender;
 
 use careof_agent::{
-    Device, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup, RouterAdvertiser,
+    AccessPointSetup, Device, FastHandoverSetup, HostOptions, Ipv6AccessRouterSetup, Ipv6AnchorPointSetup,
+    Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup,
+    RouterAdvertiser,
 };
 use careof_lab::{Clock, Error, Host};
-use careof_plan::{Ipv6AgentPlan, NodeId, Topology, ipv6_agent, neighbors, stream};
+use careof_mobility::v6::{HierarchicalMobileNodeConfig, MobileNodeConfig};
+use careof_plan::{
+    FastHandoverPlan, Ipv6AgentPlan, NodeId, Topology, fast_handover, ipv6_agent, neighbors, stream,
+};
 use careof_scenario::{DuplicateAddressDetection, Mobility, Scenario};
 use careof_wire::ipv6::Ipv6Header;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -28,8 +33,20 @@ pub(crate) fn setup(
         ipv6_agent(scenario, topology, run, node).map_err(|error| WorldError::Agent(error.to_string()))?;
     let host = host_options(scenario);
     let assist = careof_plan::assists(scenario, topology, node);
-    Ok(plan.and_then(|plan| {
-        Some(match plan {
+    let fast = fast_handover(scenario, topology, run, node)
+        .map_err(|error| WorldError::Agent(error.to_string()))?
+        .map(|plan| fast_handover_setup(scenario, plan));
+    let mobile = |config: MobileNodeConfig, host: HostOptions, assist| {
+        let devices = devices(scenario, topology, node);
+        // Packets for the previous care-of address come in a tunnel more, and some go back in one.
+        let inside = if fast.is_some() { one_less(host.tunnel_mtu) } else { host.tunnel_mtu };
+        let host = HostOptions { tunnel_mtu: inside, ..host };
+        // The scenario says it, with the other parameters of the interfaces.
+        let fast_handover = fast.clone();
+        Ipv6MobileSetup { config, devices, optimistic_detection: false, host, assist, fast_handover }
+    };
+    Ok(plan.map(|plan| {
+        match plan {
             Ipv6AgentPlan::Home(config) => {
                 let id = config.home_interface;
                 let on_link = topology.place(node).interfaces.get(usize::from(id.0));
@@ -39,31 +56,56 @@ pub(crate) fn setup(
                 });
                 Ipv6Setup::Home(Ipv6HomeSetup { config: *config, home_link, host, assist })
             }
-            Ipv6AgentPlan::Mobile(config) => {
-                let interfaces = topology.place(node).interfaces.iter().enumerate();
-                let device = |(index, interface): (usize, &careof_plan::Interface)| {
-                    Device::new(index as u16, scenario.links[interface.out.0 as usize / 2].name.clone())
-                };
-                let devices = interfaces.map(device).collect();
-                // The scenario says it, with the other parameters of the interfaces.
-                let optimistic_detection = false;
-                Ipv6Setup::Mobile(Ipv6MobileSetup {
-                    config: *config,
-                    devices,
-                    optimistic_detection,
-                    host,
-                    assist,
-                })
+            Ipv6AgentPlan::Mobile(config) => Ipv6Setup::Mobile(mobile(*config, host, assist)),
+            Ipv6AgentPlan::HierarchicalMobile(config) => {
+                let HierarchicalMobileNodeConfig { node, maps, selection, patience, forwarding } = *config;
+                let host = HostOptions { tunnel_mtu: one_less(host.tunnel_mtu), ..host };
+                let mobile = mobile(node, host, assist);
+                let setup = Ipv6HierarchicalMobileSetup { mobile, maps, selection, patience, forwarding };
+                Ipv6Setup::HierarchicalMobile(Box::new(setup))
+            }
+            // The network of regional addresses has no link.
+            Ipv6AgentPlan::AnchorPoint(config) => {
+                let config = *config;
+                Ipv6Setup::AnchorPoint(Ipv6AnchorPointSetup { config, home_link: None, host, assist })
+            }
+            Ipv6AgentPlan::AccessRouter(config) => {
+                let config = *config;
+                let devices = devices(scenario, topology, node);
+                Ipv6Setup::AccessRouter(Box::new(Ipv6AccessRouterSetup { config, devices, host }))
             }
             Ipv6AgentPlan::Correspondent(config) => {
                 Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config: *config, host })
             }
-            // Such scenarios are refused.
-            Ipv6AgentPlan::HierarchicalMobile(_)
-            | Ipv6AgentPlan::AnchorPoint(_)
-            | Ipv6AgentPlan::AccessRouter(_) => return None,
-        })
+        }
     }))
+}
+
+/// The interfaces of a node, as its agent counts them.
+fn devices(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<Device> {
+    let interfaces = topology.place(node).interfaces.iter().enumerate();
+    let device = |(index, interface): (usize, &careof_plan::Interface)| {
+        Device::new(index as u16, scenario.links[interface.out.0 as usize / 2].name.clone())
+    };
+    interfaces.map(device).collect()
+}
+
+/// The MTU inside one tunnel more.
+fn one_less(mtu: u16) -> u16 {
+    mtu.saturating_sub(Ipv6Header::LEN).max(Ipv6Header::MIN_MTU)
+}
+
+fn fast_handover_setup(scenario: &Scenario, plan: FastHandoverPlan) -> Box<FastHandoverSetup> {
+    let access_points = plan.access_points.into_iter();
+    let mobility = scenario.mobility.as_ref();
+    let wanted = mobility.and_then(|mobility| mobility.fast_handover.as_ref());
+    Box::new(FastHandoverSetup {
+        config: plan.config,
+        access_points: access_points
+            .map(|point| AccessPointSetup { station: point.station, router: point.router })
+            .collect(),
+        is_buffered: wanted.is_some_and(|wanted| wanted.buffer_packets > 0),
+    })
 }
 
 /// As they come, with a tunnel device for the longest packet of the scenario's links.

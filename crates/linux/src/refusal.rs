@@ -52,23 +52,6 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
                 .to_owned(),
         });
     }
-    if scenario.mobility.as_ref().is_some_and(|mobility| mobility.fast_handover.is_some()) {
-        return Err(WorldError::Unsupported {
-            key: "mobility.fast_handover".to_owned(),
-            found: "true".to_owned(),
-            remedy: "this world has no access routers yet: leave `fast_handover` out, or use the simulator"
-                .to_owned(),
-        });
-    }
-    if let Some(one) = scenario.mobility.as_ref().and_then(|mobility| mobility.hierarchy.as_ref())
-        && let Some(anchor_point) = one.anchor_points.first()
-    {
-        return Err(WorldError::Unsupported {
-            key: format!("nodes.{}", scenario.node(anchor_point.node).name),
-            found: "\"map\"".to_owned(),
-            remedy: "this world has no mobility anchor points yet: use the simulator".to_owned(),
-        });
-    }
     if let Some(link) = scenario.links.iter().find(|link| link.ipv4_only)
         && !scenario.media.is_empty()
     {

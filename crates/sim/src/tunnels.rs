@@ -257,7 +257,9 @@ impl Simulation {
             let whole =
                 if header.is_fragment() { self.reassemble(node, &header, packet) } else { Some(packet) };
             if let Some(packet) = whole {
-                self.leave_tunnel_in(node, interface, packet, Some(around));
+                // What access routers put around says nothing to the registrations.
+                let around = Some(around).filter(|_| !self.topology.anchor_points.is_empty());
+                self.leave_tunnel_in(node, interface, packet, around);
             }
             return;
         }

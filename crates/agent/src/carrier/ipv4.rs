@@ -110,7 +110,7 @@ impl Ipv4Carrier {
         let signalling = Signalling::open(role)?;
         let waiting = Waiting::new(&monitor, &signalling, &data)?;
         let decisions = match role {
-            Role::Home => Decisions::by_destination(),
+            Role::Home | Role::AnchorPoint | Role::AccessRouter => Decisions::by_destination(),
             Role::Foreign => Decisions::by_source(),
             Role::Mobile | Role::Correspondent => Decisions::of_mobile_node(),
         };

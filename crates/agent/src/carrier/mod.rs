@@ -54,7 +54,8 @@ pub use assist_events::{AssistEvent, AssistNews, PacketDeed};
 pub use error::Error;
 pub use hooks::{BindingStore, Hooks, ParameterChange, ParameterLog, StoreError, TimeOfDay};
 pub use ipv6::{
-    Ipv6BindingStatus, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup,
+    AccessPointSetup, FastHandoverSetup, Ipv6AccessRouterSetup, Ipv6AnchorPointSetup, Ipv6BindingStatus,
+    Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup, Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup,
     Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status,
 };
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
@@ -256,6 +257,29 @@ impl Carrier {
         on_carrier!(&mut self.version, carrier => carrier.announce_handover(interface, within))
     }
 
+    /// Mobile node of Mobile IPv6 with fast handovers: it will go to `interface` soon. The present access router is asked to send packets on
+    /// to the one there (RFC 5568 section 3.3, predictive). Nothing for others.
+    ///
+    /// # Errors
+    /// [`Error::UnknownInterface`], or what [`Carrier::turn`] says.
+    pub fn prepare_handover(&mut self, interface: &str) -> Result<(), Error> {
+        match &mut self.version {
+            Version::V4(_) => Ok(()),
+            Version::V6(carrier) => carrier.prepare_handover(interface),
+        }
+    }
+
+    /// The same: the handover that was [prepared](Carrier::prepare_handover) does not come. Packets are to come to the old link again.
+    ///
+    /// # Errors
+    /// What [`Carrier::turn`] says.
+    pub fn call_off_handover(&mut self) -> Result<(), Error> {
+        match &mut self.version {
+            Version::V4(_) => Ok(()),
+            Version::V6(carrier) => carrier.call_off_handover(),
+        }
+    }
+
     /// Home and foreign agent: as [`Carrier::announce_handover`], for the mobile node with this home address, which will be
     /// reached by a path with these properties.
     ///
@@ -271,12 +295,16 @@ impl Carrier {
     }
 
     /// Home agent: whether packets reach this care-of address, from somebody who knows - as the link layer does where the
-    /// address is on a link of this host. Only assists are told.
+    /// address is on a link of this host. Assists are told, and an access router, which keeps packets for a mobile node that has left its
+    /// link.
     ///
     /// # Errors
     /// What [`Carrier::turn`] says.
     pub fn care_of_reachable(&mut self, care_of: IpAddr, reachable: bool) -> Result<(), Error> {
         use careof_assist::Input::{LinkDown, LinkUp};
+        if let (Version::V6(carrier), IpAddr::V6(care_of)) = (&mut self.version, care_of) {
+            carrier.note_on_link(care_of, reachable);
+        }
         let path = careof_assist::PathId::CareOf(care_of);
         self.tell_assists(&if reachable { LinkUp { path } } else { LinkDown { path } })
     }

@@ -198,6 +198,8 @@ impl Ipv4Carrier {
             at_home: node.is_at_home(),
             interface: node.active().and_then(|id| self.interface_name(id)).map(str::to_owned),
             care_of: node.care_of_address().map(IpAddr::V4),
+            anchor_point: None,
+            on_link_care_of: None,
         })
     }
 

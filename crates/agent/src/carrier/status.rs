@@ -17,6 +17,10 @@ pub enum Role {
     Mobile,
     /// A correspondent node of Mobile IPv6.
     Correspondent,
+    /// A mobility anchor point of Hierarchical Mobile IPv6.
+    AnchorPoint,
+    /// An access router of fast handovers over Mobile IPv6.
+    AccessRouter,
 }
 
 impl Role {
@@ -28,6 +32,8 @@ impl Role {
             Self::Foreign => "foreign agent",
             Self::Mobile => "mobile node",
             Self::Correspondent => "correspondent node",
+            Self::AnchorPoint => "mobility anchor point",
+            Self::AccessRouter => "access router",
         }
     }
 }
@@ -140,8 +146,12 @@ pub struct RegistrationStatus {
     pub at_home: bool,
     /// The interface in use.
     pub interface: Option<String>,
-    /// The care-of address in use.
+    /// The care-of address in use; under a mobility anchor point the regional one.
     pub care_of: Option<IpAddr>,
+    /// The mobility anchor point in use (RFC 5380).
+    pub anchor_point: Option<IpAddr>,
+    /// The on-link care-of address that it knows.
+    pub on_link_care_of: Option<IpAddr>,
 }
 
 /// A tunnel and what went through it.

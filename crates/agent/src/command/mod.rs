@@ -207,9 +207,22 @@ fn summary(configuration: &Configuration) -> String {
                 let nodes = count(setup.config.mobile_nodes.len(), "mobile node");
                 format!("a home agent of Mobile IPv6 for {nodes}")
             }
+            Ipv6Setup::AnchorPoint(setup) => {
+                let nodes = count(setup.config.mobile_nodes.len(), "mobile node");
+                format!("a mobility anchor point for {nodes}")
+            }
             Ipv6Setup::Mobile(setup) => {
                 let interfaces = count(setup.config.interfaces.len(), "interface");
                 format!("the mobile node {} with {interfaces}", setup.config.home_address)
+            }
+            Ipv6Setup::HierarchicalMobile(setup) => {
+                let config = &setup.mobile.config;
+                let interfaces = count(config.interfaces.len(), "interface");
+                let maps = count(setup.maps.len(), "mobility anchor point");
+                format!("the mobile node {} with {interfaces} and {maps}", config.home_address)
+            }
+            Ipv6Setup::AccessRouter(setup) => {
+                format!("an access router with {}", count(setup.config.links.len(), "link"))
             }
             Ipv6Setup::Correspondent(setup) => format!("the correspondent node {}", setup.config.address),
         },

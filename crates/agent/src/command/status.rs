@@ -154,6 +154,8 @@ fn describe(status: &Value) -> String {
         Some("foreign") => "foreign agent",
         Some("mobile") => "mobile node",
         Some("correspondent") => "correspondent node",
+        Some("anchor-point") => "mobility anchor point",
+        Some("access-router") => "access router",
         _ => "agent",
     };
     let mut head = vec![role.to_owned()];
@@ -341,6 +343,13 @@ fn registered(registration: &Value) -> String {
     }
     if registration["registered"] == true {
         let care_of = text(&registration["care_of"]);
+        if registration["anchor_point"].is_string() {
+            let map = text(&registration["anchor_point"]);
+            let on_link = text(&registration["on_link_care_of"]);
+            return format!(
+                "{home_address} is registered with {agent}: regional care-of address {care_of} at the mobility anchor point {map}, which knows {on_link} on {interface}"
+            );
+        }
         return format!(
             "{home_address} is registered with {agent}: care-of address {care_of} on {interface}"
         );

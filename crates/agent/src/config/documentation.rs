@@ -10,7 +10,7 @@ const INTRODUCTION: &str = "# careof-agent
 crates/agent/src/config/reference.rs. Do not edit. -->
 
 `careof-agent FILE` runs the mobility agent that FILE describes: a home agent, a foreign agent or a mobile node of Mobile
-IPv4 (RFC 5944, with reverse tunnelling by RFC 3024), or a home agent, a mobile node or a correspondent node of
+IPv4 (RFC 5944, with reverse tunnelling by RFC 3024), or a home agent, a mobile node, a correspondent node or a mobility anchor point of
 [Mobile IPv6](#mobile-ipv6) (RFC 6275, authenticated by RFC 4285). `careof-agent check FILE` says what is wrong with FILE, and starts
 nothing. Ready configurations are in `examples/`, a systemd unit is in `packaging/`.
 
@@ -108,10 +108,11 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 |---|---|---|
 | `careof_build_info` | `role`, `version` | Which agent this is; always 1. |
 | `careof_uptime_seconds` | | Time since the agent was started. |
-| `careof_bindings` | | Home agent and correspondent node: mobility bindings. |
-| `careof_bindings_unsaved` | | Home agent: mobile nodes of which the store does not know the latest; more than 0 for long: the disk is full, or broken. |
+| `careof_bindings` | | Home agent, mobility anchor point and correspondent node: mobility bindings. |
+| `careof_bindings_unsaved` | | Home agent, mobility anchor point: mobile nodes of which the store does not know the latest; more than 0 for long: the disk is full, or broken. |
 | `careof_visitors` | | Foreign agent: entries of the visitor list. |
 | `careof_registered`, `careof_at_home` | | Mobile node: whether packets to the home address arrive; whether it is at home. |
+| `careof_anchor_point_in_use` | | Mobile node: whether it uses a mobility anchor point. |
 | `careof_addresses_missing` | | Home agent, foreign agent, correspondent node: addresses of the configuration that the host does not have; more than 0: nobody reaches the agent there. |
 | `careof_interface_up`, `careof_interface_in_use` | `interface` | State of the interfaces; the second of a mobile node's. |
 | `careof_path_state` | `interface`, `state` | Mobile node: 1 for the state in which the path through the interface is (`unknown`, `alive`, `suspect`, `silent`), 0 for the others. |
@@ -155,9 +156,27 @@ differences:
 | Authentication | The mobility options of RFC 4285 authenticate Binding Updates and Binding Acknowledgements; there is no IPsec. Home Test messages and prefix discovery are not protected between home agent and mobile node, so `route_optimization` and `prefix_advertisements` are off by default. |
 | IPv4 (RFC 5555) | With `ipv4_address` and `ipv4_home_agent` a mobile node is reached on networks that have only IPv4: Binding Updates and their acknowledgements travel in UDP, port 4191, everything else as IPv6 in IPv4 (RFC 4213). With `ipv4_home_address` it keeps an IPv4 address beside that of IPv6, by any care-of address. On a home link the home agent answers ARP for it while the node is away, and tells the neighbours by gratuitous ARP (it does not look for duplicates of it, as Mobile IPv4 does not); at home the node uses it as its own routes have it (RFC 5555 has nothing for IPv4 there). On a link of both versions the care-of address is that of IPv6; that of IPv4 is used after three updates without an answer, and that of IPv6 again when IPv4 has no answer either or is refused. Where there is a NAT on the way, or a private care-of address and a home agent that is not in the same private network, the registration is refused: with status 129 (`dropped-nat-on-path`) or 174 (`dropped-poorly-formed`). Routes are not optimised there. `status` writes an IPv4 care-of address as it is. |
 | Paths | `path_monitor` and *Bad paths* are those of Mobile IPv4. A probe goes from the care-of address straight to the home agent, as an experimental Mobility Header message (RFC 5096) with the authentication of RFC 4285, which covers the care-of address. A probe and its answer take 128 bytes each (136 with `hmac-sha-256`). Home agents that do not know probes discard them and answer with a Binding Error, which the node counts as a drop (`no-binding`). RFC 5096 wants experimental messages in no deployment, as RFC 4064 does over IPv4; with `path_monitor = false` none is sent. What goes straight to correspondent nodes counts as something that wants an answer, and tells nothing of loss; nor does IPv4 over Mobile IPv6. |
+| Mobility anchor points (RFC 5380) | `role = \"anchor-point\"`, and `[[map]]` of mobile nodes. See below. |
 | Lost updates | *Lost requests* holds for Binding Updates: two are sent early, each after twice the round trip and 100 ms, where RFC 6275 section 11.8 has 1 s. MAX_UPDATE_RATE stands: never more than three within a second. The first registration waits 1.5 s, for the home agent may have to detect duplicates. Every update has a sequence number of its own, and the acknowledgement of any of the last four counts. |
 | Store | A file holds bindings of one version. The daemon refuses the store of a home agent of the other version and leaves it as it is. |
 | Not supported | Foreign agents (Mobile IPv6 has none), assists of the home agent for flows whose routes are optimised, NATs and mobile networks of IPv4 (RFC 5555), assists for connections of IPv4 over Mobile IPv6, `[[policy]]`. |
+
+### Mobility anchor points
+
+Hierarchical Mobile IPv6 (RFC 5380) makes handovers within a domain short where the home agent is far. A mobility anchor point near the mobile
+node binds a regional care-of address to the address that the node has on its link. Home agent and correspondent nodes know the regional address,
+and hear nothing while the node moves within the domain.
+
+| | |
+|---|---|
+| Discovery | Routers tell of anchor points by an option of their advertisements (RFC 5380 section 5), which the access routers of the domain have to send. A mobile node uses an anchor point that it hears of and has a key for. Where it hears of none it does without. |
+| Addresses | The regional care-of address is configured at both ends: `regional_address`, or the anchor point's first 64 bits and the home address's last 64. The anchor point's `network` is on none of the links of the domain. |
+| Packets | Packets of the home agent's tunnel, and those with the headers of route optimisation, travel in a second tunnel between mobile node and anchor point. Two headers of 40 bytes take their room: the routes into the mobile node's tunnel device are for packets of 1420 bytes. |
+| Failure | An anchor point is left when a router says that it has failed, when it refuses, and when `map_attempts` updates to it or through it had no answer. The mobile node then uses another one, or registers its address with the home agent as without. An anchor point that is started again has its bindings from its `[store]`. |
+| Moving on | An anchor point that is left for another one sends packets on for `map_forwarding`, if the new address is of its `domain` or `neighbors`. |
+| TCP | `assist` at an anchor point is what it is at a home agent, for movements within the domain, of connections that go through the home agent. Those with optimised routes pass unchanged. |
+| Security | Updates are authenticated as at a home agent (RFC 4285), where the RFC has IKEv2 and IPsec; packets are not protected. Router advertisements are not authenticated: who is on the link can hide an anchor point, or say that it has failed. |
+| Not supported | Several anchor points at a time, addresses that an anchor point hands out (flag R), and with `[[map]]`: `simultaneous_bindings`, `report_paths`, `path_monitor`, IPv4. |
 
 ";
 
@@ -170,13 +189,18 @@ rates and percentages are text with a unit: `\"10 s\"`, `\"1480 B\"`, `\"9.6 kbi
 ";
 
 /// Ready configurations of Mobile IPv6, by what they are for.
-const EXAMPLES: [(&str, &str, &str); 3] = [
+const EXAMPLES: [(&str, &str, &str); 4] = [
     ("A home agent", "home-ipv6.toml", include_str!("../../../../examples/home-ipv6.toml")),
     ("A mobile node", "mobile-ipv6.toml", include_str!("../../../../examples/mobile-ipv6.toml")),
     (
         "A correspondent node",
         "correspondent-ipv6.toml",
         include_str!("../../../../examples/correspondent-ipv6.toml"),
+    ),
+    (
+        "A mobility anchor point",
+        "anchor-point-ipv6.toml",
+        include_str!("../../../../examples/anchor-point-ipv6.toml"),
     ),
 ];
 

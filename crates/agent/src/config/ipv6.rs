@@ -18,13 +18,16 @@ use super::Source;
 use super::agents::{LONGEST_LATE, MOST, interface_name, own_spi};
 use super::assist::assist;
 use super::fields::{self, Ip, address, at_most, count, given, interface, prefix, required, tables};
+use super::hierarchical::maps;
 use super::key::ipv6_security_association;
 use super::mobile::{
     a_few, cost, home_agent, keep_old, path_properties, percent, refuse_choice_of_paths, selection,
 };
 use super::reference::{HOST6, MOBILE_INTERFACE6, MOBILE_NODE6};
 use super::service::host_in_common;
-use crate::{Device, HomeNetwork, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup};
+use crate::{
+    Device, HomeNetwork, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup,
+};
 
 /// Binding Updates that are sent early unless the file says otherwise, as registration requests over IPv4.
 const EARLY_UPDATES: u32 = 2;
@@ -43,23 +46,8 @@ pub(super) fn home(
     let own = required(reader, "address", expected, problems, address);
     let expected = "a home agent needs its home network: home_network = \"2001:db8:1::/64\"";
     let home_network = required(reader, "home_network", expected, problems, network);
-    let delivery = given(reader, "delivery", problems, delivery).unwrap_or(HomeNetwork::Routed);
-    let expected = "a home agent on a link needs the interface to its home network: interface = \"eth0\"";
-    let device = match delivery {
-        HomeNetwork::Link => required(reader, "interface", expected, problems, interface),
-        HomeNetwork::Routed => {
-            given(reader, "interface", problems, |field, problems| {
-                let hint = "leave it out, or write delivery = \"proxy-ndp\"";
-                field.wrong(
-                    "a home network that is routed here has no link",
-                    Some(hint.to_owned()),
-                    problems,
-                );
-                None::<()>
-            });
-            None
-        }
-    };
+    let home_interface = InterfaceId(0);
+    let (delivery, home_link) = home_link(reader, home_interface, problems);
     let max_lifetime = given(reader, "max_lifetime", problems, |field, p| lifetime(field, Lifetime::MAX, p));
     let ipv4_address = given(reader, "ipv4_address", problems, ipv4);
     let ipv4_home_network = given(reader, "ipv4_home_network", problems, fields::network);
@@ -79,7 +67,6 @@ pub(super) fn home(
     if problems.count() > before {
         return None;
     }
-    let home_interface = InterfaceId(0);
     let defaults = HomeAgentConfig::new(own.address?, home_network?, home_interface);
     let config = HomeAgentConfig {
         mobile_nodes: nodes?,
@@ -97,7 +84,6 @@ pub(super) fn home(
             .filter(|_| delivery == HomeNetwork::Link),
         ..defaults
     };
-    let home_link = device.map(|name| Device { id: home_interface, name });
     Some(Ipv6HomeSetup { config, home_link, host, assist })
 }
 
@@ -107,6 +93,28 @@ struct Own {
     address: Option<Ipv6Addr>,
     ipv4_address: Option<Ipv4Addr>,
     ipv4_home_network: Option<v4::Prefix>,
+}
+
+/// How packets for the network of a home agent or mobility anchor point come, and the link if they come by one.
+pub(super) fn home_link(
+    reader: &Reader<'_>,
+    id: InterfaceId,
+    problems: &mut Problems,
+) -> (HomeNetwork, Option<Device>) {
+    let delivery = given(reader, "delivery", problems, delivery).unwrap_or(HomeNetwork::Routed);
+    let expected = "an agent on a link needs the interface to its network: interface = \"eth0\"";
+    let name = match delivery {
+        HomeNetwork::Link => required(reader, "interface", expected, problems, interface),
+        HomeNetwork::Routed => {
+            given(reader, "interface", problems, |field, problems| {
+                let hint = "leave it out, or write delivery = \"proxy-ndp\"";
+                field.wrong("a network that is routed here has no link", Some(hint.to_owned()), problems);
+                None::<()>
+            });
+            None
+        }
+    };
+    (delivery, name.map(|name| Device { id, name }))
 }
 
 /// How packets for the home network come.
@@ -205,11 +213,23 @@ fn mobile_nodes(
     Some(nodes)
 }
 
-pub(super) fn mobile(
-    reader: &Reader<'_>,
-    source: Source<'_>,
-    problems: &mut Problems,
-) -> Option<Ipv6MobileSetup> {
+/// A mobile node, with mobility anchor points where the file names any.
+pub(super) fn mobile(reader: &Reader<'_>, source: Source<'_>, problems: &mut Problems) -> Option<Ipv6Setup> {
+    let before = problems.count();
+    let maps = maps(reader, source, problems);
+    let mobile = mobile_node(reader, source, problems);
+    if problems.count() > before {
+        return None;
+    }
+    let host = reader.get("host").and_then(|field| field.reader(&HOST6, problems));
+    let says_mtu = host.is_some_and(|reader| reader.get("tunnel_mtu").is_some());
+    Some(match maps {
+        Some(maps) => Ipv6Setup::HierarchicalMobile(Box::new(maps.of(mobile?, says_mtu))),
+        None => Ipv6Setup::Mobile(mobile?),
+    })
+}
+
+fn mobile_node(reader: &Reader<'_>, source: Source<'_>, problems: &mut Problems) -> Option<Ipv6MobileSetup> {
     let before = problems.count();
     let expected = "a mobile node needs its home network: home_network = \"2001:db8:1::/64\"";
     let home_network = required(reader, "home_network", expected, problems, network);
@@ -293,7 +313,7 @@ pub(super) fn mobile(
         route_optimization: optimises_routes.then(RouteOptimizationConfig::default),
         ..defaults
     };
-    Some(Ipv6MobileSetup { config, devices, optimistic_detection, host, assist })
+    Some(Ipv6MobileSetup { config, devices, optimistic_detection, host, assist, fast_handover: None })
 }
 
 fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(InterfaceConfig, String)>> {
@@ -341,7 +361,7 @@ pub(super) fn correspondent(reader: &Reader<'_>, problems: &mut Problems) -> Opt
 }
 
 /// What the agent takes of the host.
-fn host(reader: &Reader<'_>, problems: &mut Problems) -> HostOptions {
+pub(super) fn host(reader: &Reader<'_>, problems: &mut Problems) -> HostOptions {
     let mut host = HostOptions::for_ipv6();
     let Some(reader) = reader.get("host").and_then(|field| field.reader(&HOST6, problems)) else {
         return host;
@@ -386,7 +406,7 @@ fn ipv4(field: &Field<'_>, problems: &mut Problems) -> Option<Ipv4Addr> {
 }
 
 /// The network of a home link.
-fn network(field: &Field<'_>, problems: &mut Problems) -> Option<Prefix> {
+pub(super) fn network(field: &Field<'_>, problems: &mut Problems) -> Option<Prefix> {
     let prefix: Prefix = prefix(field, problems)?;
     if !(1..=LONGEST_PREFIX).contains(&prefix.length()) {
         let expected = format!("the prefix of a home network has 1 to {LONGEST_PREFIX} bits");
@@ -397,7 +417,7 @@ fn network(field: &Field<'_>, problems: &mut Problems) -> Option<Prefix> {
 }
 
 /// A lifetime of a binding: counted in units of 4 s.
-fn lifetime(field: &Field<'_>, most: Lifetime, problems: &mut Problems) -> Option<Lifetime> {
+pub(super) fn lifetime(field: &Field<'_>, most: Lifetime, problems: &mut Problems) -> Option<Lifetime> {
     let span = field.positive_duration(problems)?;
     let unit = u64::from(Lifetime::UNIT_SECS);
     let is_whole = span.subsec_nanos() == 0 && span.as_secs().is_multiple_of(unit);
@@ -412,7 +432,7 @@ fn lifetime(field: &Field<'_>, most: Lifetime, problems: &mut Problems) -> Optio
 }
 
 /// How a mobile node calls itself.
-fn identifier(field: &Field<'_>, problems: &mut Problems) -> Option<MobileNodeIdentifier> {
+pub(super) fn identifier(field: &Field<'_>, problems: &mut Problems) -> Option<MobileNodeIdentifier> {
     let text = field.text(problems)?;
     let is_text = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
     let identifier = is_text.then(|| MobileNodeIdentifier::new(MobileNodeIdentifier::NAI, text.as_bytes()));

@@ -4,6 +4,7 @@ mod agents;
 mod assist;
 mod documentation;
 mod fields;
+mod hierarchical;
 mod ipv6;
 mod key;
 mod mobile;
@@ -25,7 +26,7 @@ use careof_mobility::{v4, v6};
 
 use crate::{AnySetup, Ipv6Setup, Role, Setup};
 
-use reference::{CORRESPONDENT, DIALECT, FOREIGN, HOME, HOME6, MOBILE, MOBILE6};
+use reference::{ANCHOR_POINT, CORRESPONDENT, DIALECT, FOREIGN, HOME, HOME6, MOBILE, MOBILE6};
 
 pub use documentation::documentation_markdown;
 pub(crate) use service::RUN_DIRECTORY;
@@ -94,10 +95,10 @@ impl Configuration {
         read.ok_or_else(|| DocumentErrors(Vec::new()))
     }
 
-    /// The name of the file where a home agent keeps its bindings; `None` for other agents.
+    /// The name of the file where a home agent or mobility anchor point keeps its bindings; `None` for other agents.
     #[must_use]
     pub fn store(&self) -> Option<PathBuf> {
-        (self.setup.role() == Role::Home).then(|| self.service.store.clone())
+        matches!(self.setup.role(), Role::Home | Role::AnchorPoint).then(|| self.service.store.clone())
     }
 }
 
@@ -111,6 +112,9 @@ fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> O
         (Role::Mobile, IpVersion::V4) => &MOBILE,
         (Role::Mobile, IpVersion::V6) => &MOBILE6,
         (Role::Correspondent, _) => &CORRESPONDENT,
+        (Role::AnchorPoint, _) => &ANCHOR_POINT,
+        // No file can name it.
+        (Role::AccessRouter, _) => return None,
     };
     let reader = Reader::new(root, section, (Origin::File(0), ""), problems);
     let service = service::service(&reader, source, problems);
@@ -119,9 +123,11 @@ fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> O
         (Role::Foreign, _) => agents::foreign(&reader, source, problems).map(Setup::Foreign)?.into(),
         (Role::Mobile, IpVersion::V4) => mobile::mobile(&reader, source, problems).map(Setup::Mobile)?.into(),
         (Role::Home, IpVersion::V6) => ipv6::home(&reader, source, problems).map(Ipv6Setup::Home)?.into(),
-        (Role::Mobile, IpVersion::V6) => {
-            ipv6::mobile(&reader, source, problems).map(Ipv6Setup::Mobile)?.into()
+        (Role::Mobile, IpVersion::V6) => ipv6::mobile(&reader, source, problems)?.into(),
+        (Role::AnchorPoint, _) => {
+            hierarchical::anchor_point(&reader, source, problems).map(Ipv6Setup::AnchorPoint)?.into()
         }
+        (Role::AccessRouter, _) => return None,
         (Role::Correspondent, _) => {
             ipv6::correspondent(&reader, problems).map(Ipv6Setup::Correspondent)?.into()
         }
@@ -137,7 +143,7 @@ fn version(root: &Table, role: Role, problems: &mut Problems) -> Option<IpVersio
         Role::Home => &["address", "home_network"],
         Role::Foreign => &["care_of", "address"],
         Role::Mobile => &["home_address", "home_network", "home_agent"],
-        Role::Correspondent => return Some(IpVersion::V6),
+        Role::Correspondent | Role::AnchorPoint | Role::AccessRouter => return Some(IpVersion::V6),
     };
     let told = telling.iter().find_map(|key| {
         let node = root.get(key)?;
@@ -164,14 +170,15 @@ fn version(root: &Table, role: Role, problems: &mut Problems) -> Option<IpVersio
 }
 
 fn role(root: &Table, problems: &mut Problems) -> Option<Role> {
-    const ROLES: [(&str, Role); 4] = [
+    const ROLES: [(&str, Role); 5] = [
         ("home", Role::Home),
         ("foreign", Role::Foreign),
         ("mobile", Role::Mobile),
         ("correspondent", Role::Correspondent),
+        ("anchor-point", Role::AnchorPoint),
     ];
     let Some(node) = root.get("role") else {
-        let expected = "a configuration says which agent it is for: role = \"home\", \"foreign\", \"mobile\" or \"correspondent\"";
+        let expected = "a configuration says which agent it is for: role = \"home\", \"foreign\", \"mobile\", \"correspondent\" or \"anchor-point\"";
         // Who wrote [role] or forgot the key gets no list of keys that would be right in some role.
         problems.add((Origin::File(0), "role"), "nothing", expected, None);
         return None;
@@ -184,10 +191,12 @@ fn role(root: &Table, problems: &mut Problems) -> Option<Role> {
             "foreign-agent" | "foreign agent" | "fa" => Some("foreign"),
             "mobile-node" | "mobile node" | "mn" => Some("mobile"),
             "correspondent-node" | "correspondent node" | "cn" => Some("correspondent"),
+            "mobility-anchor-point" | "mobility anchor point" | "map" => Some("anchor-point"),
             _ => None,
         };
         if let Some(meant) = meant {
-            let expected = "known are \"home\", \"foreign\", \"mobile\" and \"correspondent\"";
+            let expected =
+                "known are \"home\", \"foreign\", \"mobile\", \"correspondent\" and \"anchor-point\"";
             field.wrong(expected, Some(format!("write \"{meant}\"")), problems);
             return None;
         }
@@ -223,6 +232,16 @@ fn try_out_ipv6(setup: &Ipv6Setup, random: RandomStream) -> Result<(), crate::Er
     match setup {
         Ipv6Setup::Home(setup) => v6::HomeAgent::new(start, setup.config.clone(), random).map(drop)?,
         Ipv6Setup::Mobile(setup) => v6::MobileNode::new(start, setup.config.clone(), random).map(drop)?,
+        Ipv6Setup::AnchorPoint(setup) => {
+            v6::MobilityAnchorPoint::new(start, setup.config.clone(), random).map(drop)?;
+        }
+        Ipv6Setup::AccessRouter(setup) => {
+            v6::access_router::AccessRouter::new(setup.config.clone(), random).map(drop)?;
+        }
+        Ipv6Setup::HierarchicalMobile(setup) => {
+            let config = setup.config(setup.mobile.config.clone());
+            v6::HierarchicalMobileNode::new(start, config, random).map(drop)?;
+        }
         Ipv6Setup::Correspondent(setup) => {
             v6::CorrespondentNode::new(setup.config.clone(), random).map(drop)?;
         }

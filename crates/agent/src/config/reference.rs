@@ -38,7 +38,7 @@ const ROLE: Key = key(
     "role",
     "word",
     "required",
-    "`\"home\"`, `\"foreign\"`, `\"mobile\"` or `\"correspondent\"`: which agent this host is.",
+    "`\"home\"`, `\"foreign\"`, `\"mobile\"`, `\"correspondent\"` or `\"anchor-point\"`: which agent this host is.",
 );
 const KEY: Key = key(
     "key",
@@ -649,7 +649,7 @@ A crash in that time would lose what is not written.",
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 29] = [
+pub(crate) static SECTIONS: [&Section; 32] = [
     &HOME,
     &FOREIGN,
     &MOBILE,
@@ -676,8 +676,11 @@ pub(crate) static SECTIONS: [&Section; 29] = [
     &HOME6,
     &MOBILE6,
     &CORRESPONDENT,
+    &ANCHOR_POINT,
     &MOBILE_NODE6,
+    &REGIONAL_NODE6,
     &MOBILE_INTERFACE6,
+    &MAP6,
     &HOST6,
 ];
 

@@ -75,11 +75,22 @@ fn around_ipv6(heading: &str) -> (String, String, String, &'static str) {
     let mobile = format!("role = \"mobile\"\nhome_address = \"2001:db8:1::7\"\n{network}{SECURITY}");
     let own = "[[interface]]\nname = \"eth0\"\n".to_owned();
     let correspondent = "role = \"correspondent\"\naddress = \"2001:db8:9::2\"\n".to_owned();
+    let anchor =
+        "role = \"anchor-point\"\naddress = \"2001:db8:5::1\"\nnetwork = \"2001:db8:5::/64\"\n".to_owned();
+    let regional = format!("[[mobile_node]]\nregional_address = \"2001:db8:5::7\"\n{SECURITY}");
     let keys_of = |table: &str| table.split_once('\n').map_or("", |(_, keys)| keys).to_owned();
     match heading {
         heading if heading == HOME6.heading => (String::new(), home, node, ""),
         heading if heading == MOBILE6.heading => (String::new(), mobile, own, ""),
         heading if heading == CORRESPONDENT.heading => (String::new(), correspondent, String::new(), ""),
+        heading if heading == ANCHOR_POINT.heading => (String::new(), anchor, regional, ""),
+        heading if heading == REGIONAL_NODE6.heading => {
+            (format!("{anchor}[[mobile_node]]\n"), keys_of(&regional), String::new(), "mobile_node.0.")
+        }
+        heading if heading == MAP6.heading => {
+            let keys = format!("address = \"2001:db8:5::1\"\n{SECURITY}");
+            (format!("{mobile}{own}[[map]]\n"), keys, String::new(), "map.0.")
+        }
         heading if heading == MOBILE_NODE6.heading => {
             (format!("{home}[[mobile_node]]\n"), keys_of(&node), String::new(), "mobile_node.0.")
         }

@@ -161,6 +161,8 @@ impl Snapshot {
             Role::Foreign => "foreign",
             Role::Mobile => "mobile",
             Role::Correspondent => "correspondent",
+            Role::AnchorPoint => "anchor-point",
+            Role::AccessRouter => "access-router",
         };
         let build = [("role", role.to_owned()), ("version", env!("CARGO_PKG_VERSION").to_owned())];
         writer.gauges("build_info", "Which agent this is", [(build, 1.0)])?;
@@ -169,7 +171,7 @@ impl Snapshot {
         let help = "Changes that wait to be made in the host";
         writer.gauge("host_changes_pending", help, count(status.host_changes_pending))?;
         match status.role {
-            Role::Home => {
+            Role::Home | Role::AnchorPoint => {
                 writer.gauge("bindings", "Mobility bindings", count(status.bindings))?;
                 if let Some(store) = &status.store {
                     let help = "Mobile nodes of which the store does not know the latest";
@@ -186,6 +188,9 @@ impl Snapshot {
                 writer.gauge("registered", "Whether packets to the home address arrive", registered)?;
                 let at_home = yes(registration.map(|registration| registration.at_home));
                 writer.gauge("at_home", "Whether the mobile node is at home", at_home)?;
+                let regional = yes(registration.map(|registration| registration.anchor_point.is_some()));
+                let help = "Whether the mobile node uses a mobility anchor point";
+                writer.gauge("anchor_point_in_use", help, regional)?;
                 let active = registration.and_then(|registration| registration.interface.as_deref());
                 let in_use = |name: &str| f64::from(u8::from(Some(name) == active));
                 writer.gauges(
@@ -199,6 +204,8 @@ impl Snapshot {
                 self.paths(writer)?;
             }
             Role::Correspondent => writer.gauge("bindings", "Mobility bindings", count(status.bindings))?,
+            // What it counts is told by name.
+            Role::AccessRouter => {}
         }
         if status.role != Role::Mobile {
             let help = "Addresses of the agent that its host does not have";
@@ -449,7 +456,7 @@ mod tests {
 
     #[test]
     fn every_line_is_of_the_format() {
-        for role in [Role::Home, Role::Foreign, Role::Mobile, Role::Correspondent] {
+        for role in [Role::Home, Role::Foreign, Role::Mobile, Role::Correspondent, Role::AnchorPoint] {
             let text = exposition(status(role), &Tally::default());
             assert!(text.ends_with("# EOF\n"), "{text}");
             let mut seen = std::collections::BTreeSet::new();
@@ -465,7 +472,7 @@ mod tests {
     #[test]
     fn every_metric_is_in_the_documentation() {
         let documentation = crate::config::documentation_markdown();
-        for role in [Role::Home, Role::Foreign, Role::Mobile, Role::Correspondent] {
+        for role in [Role::Home, Role::Foreign, Role::Mobile, Role::Correspondent, Role::AnchorPoint] {
             let text = exposition(status(role), &Tally::default());
             for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
                 let name = line.replace(" counter", "_total").replace(" gauge", "").replace(" histogram", "");

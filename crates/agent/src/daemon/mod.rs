@@ -620,9 +620,10 @@ fn drop_mobile_node(carrier: &mut Carrier, address: IpAddr) -> Answer {
             Some("`careof-agent status` lists the home addresses for which there is something"),
         ),
         Ok(count) => Answer::Done { ok: json!({ "dropped": count }) },
-        Err(error @ crate::Error::NotForThisRole { .. }) => {
-            Answer::failed(error.to_string(), Some("ask a home or foreign agent: --socket PATH"))
-        }
+        Err(error @ crate::Error::NotForThisRole { .. }) => Answer::failed(
+            error.to_string(),
+            Some("ask a home or foreign agent, or a mobility anchor point: --socket PATH"),
+        ),
         Err(error) => Answer::failed(error.to_string(), error.remedy()),
     }
 }

@@ -56,6 +56,17 @@ fn correspondent(more: &str) -> String {
     format!("role = \"correspondent\"\naddress = \"2001:db8:9::2\"\n{more}\n")
 }
 
+fn anchor_point(more: &str) -> String {
+    format!(
+        "role = \"anchor-point\"\naddress = \"2001:db8:5::1\"\nnetwork = \"2001:db8:5::/64\"\n{more}\n\
+         [[mobile_node]]\nregional_address = \"2001:db8:5::7\"\nspi = 257\nkey = \"{KEY}\"\n"
+    )
+}
+
+fn below_map(more: &str) -> String {
+    mobile6(&format!("{more}\n[[map]]\naddress = \"2001:db8:5::1\"\nspi = 257\nkey = \"{KEY}\""))
+}
+
 fn read(text: &str) -> Configuration {
     Configuration::parse("/etc/careof/x.toml", text).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
 }
@@ -209,12 +220,12 @@ fn mistakes() -> Vec<(String, &'static str)> {
         ("role = ".into(), "x.toml:1:8"),
         (
             "role = \"ha\"".into(),
-            "found \"ha\"; known are \"home\", \"foreign\", \"mobile\" and \"correspondent\"\n  hint: write \"home\"",
+            "found \"ha\"; known are \"home\", \"foreign\", \"mobile\", \"correspondent\" and \"anchor-point\"\n  hint: write \"home\"",
         ),
         ("role = \"hone\"".into(), "did you mean \"home\"?"),
         (
             "role = 1".into(),
-            "role: found 1; it must be \"home\", \"foreign\", \"mobile\" or \"correspondent\"",
+            "role: found 1; it must be \"home\", \"foreign\", \"mobile\", \"correspondent\" or \"anchor-point\"",
         ),
         (
             home("adress = \"192.0.2.1\""),
@@ -444,7 +455,7 @@ fn mistakes_of_ipv6() -> Vec<(String, &'static str)> {
         (mobile6("identifier = \"a laptop\""), "it must be a network access identifier"),
         // What is of Mobile IPv4, or not there yet.
         (home6("delivery = \"proxy-arp\""), "hint: write \"proxy-ndp\""),
-        (home6("delivery = \"proxy-ndp\""), "needs the interface to its home network: interface = \"eth0\""),
+        (home6("delivery = \"proxy-ndp\""), "needs the interface to its network: interface = \"eth0\""),
         (home6("interface = \"eth0\""), "hint: leave it out, or write delivery = \"proxy-ndp\""),
         (correspondent("assist = \"default\""), "hint: assists run at home agents and mobile nodes"),
         (home6("assist = \"fast-retransmit\""), "runs on a mobile node"),
@@ -462,6 +473,30 @@ fn mistakes_of_ipv6() -> Vec<(String, &'static str)> {
         (mobile6("host = { offloads = false }"), "the device of Mobile IPv6 takes packets one by one"),
         (correspondent("spi = 256"), "hint: leave it out: mobile nodes prove by themselves who they are"),
         (correspondent("store = {}"), "a correspondent node keeps nothing"),
+        // Mobility anchor points.
+        (anchor_point("home_network = \"2001:db8:5::/64\""), "hint: write `network`"),
+        (anchor_point("domain = [\"2001:db8:100::1/64\"]"), "hint: write \"2001:db8:100::/64\""),
+        (anchor_point("domain = \"2001:db8:100::/64\""), "it must be an array of prefixes"),
+        (anchor_point("").replace("5::7", "6::7"), "it must be in the network 2001:db8:5::/64"),
+        (anchor_point("").replace("5::7", "5::1"), "this is the mobility anchor point's own address"),
+        (without(anchor_point(""), "regional_address"), "a mobile node needs its regional care-of address"),
+        (anchor_point("").replace("anchor-point", "map"), "hint: write \"anchor-point\""),
+        (
+            below_map("path_monitor = true"),
+            "path_monitor: found true; it does not go with mobility anchor points",
+        ),
+        (below_map("ipv4_home_address = \"192.0.2.7\""), "it does not go with mobility anchor points"),
+        (below_map("map_attempts = 0"), "map_attempts: found 0"),
+        (
+            below_map("map_selection = \"closest\""),
+            "known are \"furthest\", \"highest-preference\" and \"nearest\"",
+        ),
+        (below_map("map_forwarding = \"10 s\""), "a multiple of 4 s"),
+        (mobile6("map_attempts = 3"), "write [[map]], once for each that the node has a key for"),
+        (
+            format!("{}[[map]]\naddress = \"2001:db8:5::1\"\nspi = 258\nkey = \"{KEY}\"\n", below_map("")),
+            "another [[map]] has it already",
+        ),
         // Times and sizes.
         (home6("max_lifetime = \"infinity\""), "a duration is a number and a unit"),
         (home6("max_lifetime = \"10 s\""), "a multiple of 4 s, at most 262140 s\n  hint: write \"8 s\""),
@@ -507,6 +542,41 @@ fn a_small_file_of_ipv6_is_whole() {
     let Ipv6Setup::Correspondent(setup) = ipv6(&read(&correspondent(""))).clone() else { panic!() };
     assert_eq!(setup.config.max_lifetime.duration(), Duration::from_secs(420));
     assert!(setup.config.route_optimization);
+}
+
+#[test]
+fn a_mobility_anchor_point_and_a_mobile_node_below_it_can_say_everything() {
+    let configuration = read(&anchor_point(
+        "delivery = \"proxy-ndp\"\ninterface = \"eth7\"\ndomain = [\"2001:db8:100::/64\"]\nneighbors = [\"2001:db8:200::/64\"]\n\
+         forwarding = \"40 s\"\nmax_lifetime = \"100 s\"\nmax_bindings = 5\nlate_reverse_tunnel = \"0 s\"\nrefresh_advice = \"80 %\"",
+    ));
+    let Ipv6Setup::AnchorPoint(setup) = ipv6(&configuration) else { panic!() };
+    let config = &setup.config;
+    assert_eq!(setup.home_link, Some(Device::new(config.interface.0, "eth7")));
+    assert_eq!(config.domain, [v6::Prefix::new([0x2001, 0xdb8, 0x100, 0, 0, 0, 0, 0].into(), 64)]);
+    assert_eq!(config.neighbors, [v6::Prefix::new([0x2001, 0xdb8, 0x200, 0, 0, 0, 0, 0].into(), 64)]);
+    assert_eq!(config.forwarding.duration(), Duration::from_secs(40));
+    assert_eq!((config.max_bindings, config.late_reverse_tunnel), (5, Duration::ZERO));
+    assert_eq!(config.mobile_nodes[0].home_address.to_string(), "2001:db8:5::7");
+    assert_eq!(configuration.store(), Some(PathBuf::from("/var/lib/careof/x.redb")));
+    let Ipv6Setup::AnchorPoint(routed) = ipv6(&read(&anchor_point(""))).clone() else { panic!() };
+    assert_eq!((routed.home_link, routed.config.duplicate_address_detection), (None, None));
+
+    let Ipv6Setup::HierarchicalMobile(setup) = ipv6(&read(&below_map(""))).clone() else { panic!() };
+    assert_eq!(setup.mobile.host.tunnel_mtu, 1420, "room for two headers");
+    assert!(!setup.mobile.config.path_monitor && !setup.mobile.config.report_paths);
+    assert_eq!((setup.selection, setup.patience), (v6::MapSelection::Furthest, 3));
+    assert_eq!(setup.forwarding, Some(Duration::from_secs(60)));
+    let home_address = setup.mobile.config.home_address;
+    assert_eq!(setup.maps[0].regional_of(home_address).to_string(), "2001:db8:5::7");
+    let text = below_map(
+        "map_selection = \"nearest\"\nmap_attempts = 5\nmap_forwarding = \"off\"\nhost = { tunnel_mtu = 1300 }",
+    );
+    let text = text.replace("spi = 257", "regional_address = \"2001:db8:5::99\"\nspi = 257");
+    let Ipv6Setup::HierarchicalMobile(setup) = ipv6(&read(&text)).clone() else { panic!() };
+    assert_eq!((setup.selection, setup.patience, setup.forwarding), (v6::MapSelection::Nearest, 5, None));
+    assert_eq!(setup.mobile.host.tunnel_mtu, 1300);
+    assert_eq!(setup.maps[0].regional_of(home_address).to_string(), "2001:db8:5::99");
 }
 
 #[test]
@@ -628,14 +698,17 @@ fn example(name: &str) -> (tempfile::TempDir, PathBuf) {
 
 fn write_key(directory: &Path, text: &str, mode: u32) {
     fs::create_dir_all(directory.join("keys")).unwrap();
-    let file = directory.join("keys/laptop");
-    fs::write(&file, text).unwrap();
-    fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+    for name in ["keys/laptop", "keys/laptop-regional"] {
+        let file = directory.join(name);
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+    }
 }
 
 #[test]
 fn the_examples_are_good_once_their_key_is_made() {
-    let with_key = ["home.toml", "mobile.toml", "home-ipv6.toml", "mobile-ipv6.toml"];
+    let with_key =
+        ["home.toml", "mobile.toml", "home-ipv6.toml", "mobile-ipv6.toml", "anchor-point-ipv6.toml"];
     for name in with_key.into_iter().chain(["foreign.toml", "correspondent-ipv6.toml"]) {
         let (directory, file) = example(name);
         if with_key.contains(&name) {

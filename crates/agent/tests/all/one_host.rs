@@ -538,8 +538,8 @@ fn the_command_line_has_manners() {
         assert_eq!(
             stderr,
             format!(
-                "error: {name}:1:8: role: found \"mobil\"; known are \"home\", \"foreign\", \"mobile\" and \
-                 \"correspondent\"\n  hint: did you mean \"mobile\"?\n"
+                "error: {name}:1:8: role: found \"mobil\"; known are \"home\", \"foreign\", \"mobile\", \
+                 \"correspondent\" and \"anchor-point\"\n  hint: did you mean \"mobile\"?\n"
             )
         );
     }

@@ -169,7 +169,11 @@ impl Books {
             .map(|(place, node)| {
                 let of_links = place.interfaces.iter().map(|interface| interface.address);
                 let as_agent = topology.homes.at(NodeId(node)).map(|home| home.agent_address);
+                let as_anchor_point =
+                    topology.anchor_points.iter().filter(|place| place.node == NodeId(node));
+                let as_anchor_point = as_anchor_point.map(|place| place.address());
                 let own = of_links.chain(topology.homes.address_of(NodeId(node))).chain(as_agent);
+                let own = own.chain(as_anchor_point);
                 own.map(|own| topology.address(own)).collect()
             })
             .collect();

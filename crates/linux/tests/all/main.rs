@@ -6,6 +6,8 @@
 mod assists;
 mod common;
 mod dhcp;
+mod fast_handovers;
+mod hierarchical;
 mod ipv6;
 mod media;
 mod mobile_ipv6;

@@ -1,7 +1,7 @@
 //! Mobile IPv6 on real hosts: the kernel's TCP, its neighbor discovery and its addresses. Where this machine has no namespaces or no
 //! TUN devices for this user the tests say so and pass.
 
-use crate::common::{Ran, flow, paced, slower};
+use crate::common::{Ran, did, flow, paced, slower};
 use careof_metrics::{Resumption, summary_json};
 use careof_trace::Columns;
 
@@ -170,15 +170,6 @@ fn after_an_outage(pace: u64, assist: &str, more: &str) -> String {
     let text = WALK.replace("[[handover]]", &format!("{more}\n[[handover]]")).replace("500 ms", "2000 ms");
     let times = [("duration", 8, "s"), ("at", 3, "s"), ("interruption", 2000, "ms")];
     format!("assist = {assist}\n{}", slower(&text, pace, &times))
-}
-
-/// How often an assist on `node` said that it did this.
-fn did(events: &Columns, node: &str, what: &str) -> usize {
-    let [kinds, causes, nodes] = ["kind", "cause", "node"].map(|name| events.by_name(name).unwrap());
-    (0..events.rows())
-        .filter(|row| kinds.text(*row) == Some("assist") && causes.text(*row) == Some(what))
-        .filter(|row| nodes.text(*row) == Some(node))
-        .count()
 }
 
 #[test]

@@ -55,16 +55,13 @@ impl Network {
             let expected = "mobility anchor points are of Mobile IPv6".to_owned();
             refuse(expected, "write protocol = \"mobile-ipv6\" in [mobility]");
         }
+        if draft.fast_handover.is_some() {
+            let expected = "mobile nodes with mobility anchor points do no fast handovers".to_owned();
+            refuse(expected, "leave `fast_handover` out of [mobility]");
+        }
         if draft.path_monitor {
             let expected = "with mobility anchor points mobile nodes do not watch their paths".to_owned();
             refuse(expected, "leave `path_monitor` and `order` out of [mobility]");
-        }
-        if draft.fast_handover.is_some() {
-            let expected = "with mobility anchor points there are no fast handovers".to_owned();
-            refuse(
-                expected,
-                "leave `fast_handover` out of [mobility], or leave the mobility anchor point out",
-            );
         }
         if let Some(link) = self.links.iter().find(|link| link.ipv4_only) {
             let expected = format!(

@@ -9,8 +9,8 @@ use careof_base::Instant;
 use careof_lab::{AddressOptions, Effect};
 use careof_mobility::InterfaceId;
 
+use super::Ipv6Carrier;
 use super::unsolicited::{Announcements, advertise};
-use super::{Ipv6Carrier, Ipv6Setup};
 
 /// Where the home address is used without a tunnel.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl Ipv6Carrier {
     /// Takes the home address from an interface on whose link it is used no longer.
     pub(super) fn leave_home_link(&mut self) {
         let wanted = self.at_home.link.and_then(|id| self.interfaces.get(id)).and_then(|there| there.index());
-        let (Some(index), Ipv6Setup::Mobile(setup)) = (self.at_home.assigned, &self.setup) else { return };
+        let (Some(index), Some(setup)) = (self.at_home.assigned, self.setup.mobile()) else { return };
         if wanted == Some(index) {
             return;
         }
@@ -82,7 +82,7 @@ impl Ipv6Carrier {
 
     /// Gives the interface on the home link the home address, unless it has it.
     pub(super) fn come_home(&mut self) {
-        let (Some(index), Ipv6Setup::Mobile(setup)) = (self.home_link_of_mobile_node(), &self.setup) else {
+        let (Some(index), Some(setup)) = (self.home_link_of_mobile_node(), self.setup.mobile()) else {
             return;
         };
         if self.at_home.assigned == Some(index) {

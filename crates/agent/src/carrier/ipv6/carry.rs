@@ -14,9 +14,12 @@ use careof_wire::ipv6::{Extensions, Ipv6Header, Packet, Reassembler, ReassemblyL
 use careof_wire::{mip6, protocol};
 
 use super::agent::Agent;
+use super::anchor_points::Outer;
 use super::dual_stack::DualStackSockets;
 use super::neighbours::{ADVERTISEMENT, ERRORS};
-use super::packets::{self, TUNNEL_HOP_LIMIT, addresses_of, between_home_addresses, encapsulated, is_ipv4};
+use super::packets::{
+    self, TUNNEL_HOP_LIMIT, Tunnels, addresses_of, between_home_addresses, encapsulated, is_ipv4,
+};
 use super::tunnels::{Travel, came_by};
 use super::waiting::{Source, Waiting};
 use super::{
@@ -32,7 +35,11 @@ pub(super) const LONGEST: usize = 65_535 + Ipv6Header::LEN as usize;
 /// Home Agent Address Discovery Reply, which comes to a care-of address without a tunnel (RFC 6275 section 10.5).
 const DISCOVERY_REPLY: u8 = 145;
 /// ICMPv6 types that agents of Mobile IPv6 send each other (RFC 6275 sections 6.5 to 6.8).
-const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
+pub(super) const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
+
+/// RtSolPr and PrRtAdv (RFC 5568 section 6.1), and Neighbor Advertisement (RFC 4861 section 4.4), by which mobile nodes announce themselves.
+const FAST_HANDOVER: u8 = 154;
+const NEIGHBOR_ADVERTISEMENT: u8 = 136;
 
 /// What became of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,15 +117,26 @@ impl Sockets {
         let options = setup.host();
         let guard = |packets: &[GuardedPacket]| PacketGuard::open(&options.tunnel_device, packets);
         Ok(match setup {
-            Ipv6Setup::Home(_) => Self::default(),
-            Ipv6Setup::Mobile(_) => Self {
+            Ipv6Setup::Home(_) | Ipv6Setup::AnchorPoint(_) => Self::default(),
+            Ipv6Setup::Mobile(_) | Ipv6Setup::HierarchicalMobile(_) => Self {
                 tunnel: Some(Ipv6TunnelSocket::open()?),
                 sender: Some(Ipv6PacketSender::open(None)?),
                 // First, so that nothing is kept from the kernel that nobody sees.
                 watch: Some(Ipv6PacketWatch::open()?),
-                icmp: Some(Icmpv6Socket::open(&[&[ADVERTISEMENT, DISCOVERY_REPLY], &ERRORS[..]].concat())?),
+                icmp: Some(Icmpv6Socket::open(
+                    &[&[ADVERTISEMENT, DISCOVERY_REPLY, FAST_HANDOVER], &ERRORS[..]].concat(),
+                )?),
                 dual_stack: DualStackSockets::open(setup)?,
                 _guard: Some(guard(&[GuardedPacket::Type2Routing, GuardedPacket::MobilityHeader])?),
+            },
+            Ipv6Setup::AccessRouter(_) => Self {
+                tunnel: Some(Ipv6TunnelSocket::open()?),
+                // What it says itself goes on to the link, also while packets for there are shown.
+                sender: Some(Ipv6PacketSender::open(Some(routes::mark(options)))?),
+                watch: Some(Ipv6PacketWatch::open()?),
+                icmp: Some(Icmpv6Socket::open(&[FAST_HANDOVER, NEIGHBOR_ADVERTISEMENT])?),
+                dual_stack: DualStackSockets::default(),
+                _guard: Some(guard(&[GuardedPacket::HomeAddressOption, GuardedPacket::MobilityHeader])?),
             },
             Ipv6Setup::Correspondent(_) => Self {
                 tunnel: None,
@@ -166,11 +184,12 @@ impl Ipv6Carrier {
             },
             _ => None,
         };
+        let tunnels = Tunnels::of(&transmit.addresses);
         let sent = match (transmit.addresses.udp_port, transmit.addresses.ipv4_tunnel()) {
             (Some(port), Some(ends)) => self.send_in_udp(&packet, ends, port, interface),
-            _ => self.send_packet(&packet, transmit.addresses.tunnel, interface),
+            _ => self.send_through(&packet, tunnels, interface),
         };
-        match (sent, transmit.interface, transmit.addresses.tunnel) {
+        match (sent, transmit.interface, tunnels.outermost()) {
             (false, ..) => self.unsent += 1,
             // What is in UDP the home agent takes for itself.
             (true, Some(id), Some(tunnel)) if transmit.addresses.udp_port.is_none() => {
@@ -178,6 +197,18 @@ impl Ipv6Carrier {
             }
             _ => {}
         }
+    }
+
+    /// Sends a whole packet, in its tunnels if there are any; whether the kernel took it.
+    pub(super) fn send_through(&mut self, packet: &[u8], tunnels: Tunnels, interface: Option<u32>) -> bool {
+        let Some(inner) = tunnels.nested() else {
+            return self.send_packet(packet, tunnels.outermost(), interface);
+        };
+        let mut nested = std::mem::take(&mut self.nested);
+        let sent = encapsulated(packet, inner, 0, &mut nested).is_ok()
+            && self.send_packet(&nested, tunnels.outer, interface);
+        self.nested = nested;
+        sent
     }
 
     /// Sends a whole packet, in a tunnel if there is one; whether the kernel took it.
@@ -240,10 +271,10 @@ impl Ipv6Carrier {
                 self.carried.malformed += 1;
                 continue;
             };
-            if matches!(self.agent, Agent::Home(_)) {
-                self.take_at_home_agent(now, &header, packet);
-            } else {
-                self.carry_out(now, &header, packet);
+            match self.agent {
+                Agent::Home(_) => self.take_at_home_agent(now, &header, packet),
+                Agent::AccessRouter(_) => self.take_at_access_router(now, &header, packet),
+                Agent::Mobile(_) | Agent::Correspondent(_) => self.carry_out(now, &header, packet),
             }
             self.drive_assists(now);
         }
@@ -280,8 +311,8 @@ impl Ipv6Carrier {
         }
         let Ok(packet) = parsed else { return self.carried.malformed += 1 };
         let addresses = Addresses { tunnel, ..addresses_of(&packet) };
-        let Ipv6Setup::Home(setup) = &self.setup else { return };
-        let interface = setup.config.home_interface;
+        let Some(side) = self.setup.home_side() else { return };
+        let interface = side.interface;
         match packet.protocol {
             // No packet of IPv6 comes from there: that would pass for a tunnel through IPv4.
             protocol::IPV6 | protocol::IP_IN_IP if packet.header.source.to_ipv4_mapped().is_some() => {
@@ -376,23 +407,50 @@ impl Ipv6Carrier {
 
     pub(super) fn take_out(&mut self, now: Instant, index: u32, tunnel: Tunnel, bytes: &[u8]) {
         let interface = self.interfaces.id_of(index);
-        let (Agent::Mobile(node), Some(home_address)) = (&mut self.agent, self.setup.home_address()) else {
-            return;
-        };
-        if !node.accepts_tunnel_from(tunnel.entry) || !node.listens_on(interface) {
+        if matches!(self.agent, Agent::AccessRouter(_)) {
+            return self.take_out_at_access_router(tunnel, bytes);
+        }
+        // What the previous access router sends on may come by a link where nothing is registered yet.
+        if let Some(previous) = self.fast.as_ref().and_then(|fast| fast.previous_behind(tunnel.entry)) {
+            let outer = Outer { tunnel, address: previous, is_map: false };
+            return self.take_from_outer(now, interface, outer, bytes);
+        }
+        let Agent::Mobile(node) = &self.agent else { return };
+        if !node.listens_on(interface) {
             return self.carried.not_ours += 1;
         }
+        if let Some(address) = node.regional_behind(tunnel.entry) {
+            return self.take_from_outer(now, interface, Outer { tunnel, address, is_map: true }, bytes);
+        }
+        self.take_innermost(now, interface, (Tunnels::one(tunnel), true), bytes);
+    }
+
+    /// Mobile node: what was in all of the tunnels.
+    pub(super) fn take_innermost(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        (tunnels, is_map): (Tunnels, bool),
+        bytes: &[u8],
+    ) {
+        let (Agent::Mobile(node), Some(home_address)) = (&self.agent, self.setup.home_address()) else {
+            return;
+        };
         let Ok(packet) = Packet::parse(bytes, Understood::PLAIN_IPV6) else {
             return self.carried.malformed += 1;
         };
-        if packet.header.destination != home_address {
+        let Tunnels { inner, outer } = tunnels;
+        let map_tunnel = outer.filter(|_| is_map);
+        let addresses = Addresses { tunnel: inner, map_tunnel, ..addresses_of(&packet) };
+        if packet.header.destination != home_address || !node.accepts_tunnels(&addresses) {
             return self.carried.not_ours += 1;
         }
-        let addresses = addresses_of(&packet).through(tunnel);
         let message = packet.payload;
         let kind = message.first().copied().unwrap_or(0);
         let is_fragment = packet.fragment.is_some_and(|fragment| !fragment.is_atomic());
-        self.note_passed(now, interface, false, came_by(tunnel), bytes.len());
+        if let Some(tunnel) = tunnels.outermost() {
+            self.note_passed(now, interface, false, came_by(tunnel), bytes.len());
+        }
         let Agent::Mobile(node) = &mut self.agent else { return };
         match packet.protocol {
             mip6::PROTOCOL if !is_fragment => {
@@ -440,7 +498,12 @@ impl Ipv6Carrier {
         // A router sees what it forwards, too: only what is for this host is looked at.
         let is_for_us = match (&self.setup, Ipv6Header::parse_start(bytes)) {
             (Ipv6Setup::Correspondent(setup), Ok((header, _))) => header.destination == setup.config.address,
-            (Ipv6Setup::Mobile(_), Ok((header, _))) => self.has_address(index, header.destination),
+            (Ipv6Setup::AccessRouter(setup), Ok((header, _))) => {
+                setup.config.links.iter().any(|link| link.address == header.destination)
+            }
+            (setup, Ok((header, _))) if setup.mobile().is_some() => {
+                self.has_address(index, header.destination)
+            }
             _ => false,
         };
         if !is_for_us {
@@ -462,7 +525,11 @@ impl Ipv6Carrier {
         let addresses = addresses_of(&packet);
         let interface = self.interfaces.id_of(index);
         if packet.protocol == mip6::PROTOCOL {
-            return self.tell_agent(now, Input::Mobility { interface, addresses, message: packet.payload });
+            let input = Input::Mobility { interface, addresses, message: packet.payload };
+            if self.fast.as_mut().is_some_and(|fast| fast.takes(now, input)) {
+                return self.drain(now);
+            }
+            return self.tell_agent(now, input);
         }
         let is_taken = match (&mut self.agent, self.setup.home_address()) {
             // With destination options alone the kernel deals with it.
@@ -480,7 +547,7 @@ impl Ipv6Carrier {
                 self.drain(now);
                 is_taken && addresses.type_2_routing.is_none()
             }
-            (Agent::Home(_), _) => false,
+            (Agent::Home(_) | Agent::AccessRouter(_), _) => false,
         };
         if !is_taken {
             return self.carried.not_ours += 1;
@@ -524,10 +591,18 @@ impl Ipv6Carrier {
             let interface = self.interfaces.id_of(datagram.interface);
             let (source, destination) = (datagram.source, datagram.destination);
             let (hop_limit, message) = (datagram.hop_limit, datagram.message);
-            if message.first() == Some(&ADVERTISEMENT) {
+            let kind = message.first().copied();
+            if let Some(fast) =
+                self.fast.as_mut().filter(|_| matches!(kind, Some(ADVERTISEMENT | FAST_HANDOVER)))
+            {
+                let addresses = Addresses::new(source, destination);
+                fast.hear(now, Input::Icmp { interface, addresses, hop_limit, message });
+                self.drain(now);
+            }
+            if kind == Some(ADVERTISEMENT) {
                 let ip = IpFields { source, destination, hop_limit };
                 self.take_advertisement(now, interface, &ip, message);
-            } else {
+            } else if kind != Some(FAST_HANDOVER) || matches!(self.agent, Agent::AccessRouter(_)) {
                 let addresses = Addresses::new(source, destination);
                 self.tell_agent(now, Input::Icmp { interface, addresses, hop_limit, message });
                 self.pass_error_on(source, destination, message);
@@ -539,16 +614,25 @@ impl Ipv6Carrier {
     }
 
     /// Mobile node and correspondent node: the host's own TCP hears of an error about what the agent has made of its packets.
-    fn pass_error_on(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) {
+    pub(super) fn pass_error_on(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) {
         let Ok(error) = Icmpv6Message::parse(source, destination, message) else { return };
         if self.relay_ipv4_error(&error, destination) {
             return;
         }
-        let Some((to, told)) = errors::between_home_addresses(&error, destination) else { return };
+        let Some((mut to, mut told)) = errors::between_home_addresses(&error, destination) else { return };
+        if let Agent::Mobile(node) = &self.agent
+            && node.hierarchical().is_some_and(|node| node.regional_address() == Some(to))
+        {
+            // It is about a tunnel to the mobility anchor point. What was in there had been given its headers here, too.
+            let Some(inside) = errors::between_home_addresses(&told, to) else { return };
+            (to, told) = inside;
+        }
         let own = match &self.setup {
-            Ipv6Setup::Mobile(setup) => setup.config.home_address,
             Ipv6Setup::Correspondent(setup) => setup.config.address,
-            Ipv6Setup::Home(_) => return,
+            setup => match setup.home_address() {
+                Some(home_address) => home_address,
+                None => return,
+            },
         };
         if to == own {
             self.carried.errors_relayed += 1;
@@ -580,7 +664,17 @@ impl Ipv6Carrier {
             self.solicitations.end(interface);
         }
         let change = self.routers.heard(now, interface, ip.source, &advertisement);
-        self.tell_routers(now, change.into_iter().collect());
+        if !matches!(self.setup, Ipv6Setup::HierarchicalMobile(_)) {
+            return self.tell_routers(now, change.into_iter().collect());
+        }
+        let is_new = change.is_some();
+        if let Some(change) = change {
+            self.tell_router(now, change);
+        }
+        self.tell_maps(now, interface);
+        if is_new {
+            self.read_addresses(now);
+        }
     }
 
     /// Fragments that became part of nothing.

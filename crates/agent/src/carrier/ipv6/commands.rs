@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use careof_base::Instant;
 use careof_mobility::Notice;
-use careof_mobility::v6::MobileNode;
 
 use super::agent::Agent;
-use super::{Error, Ipv6Carrier, Ipv6Setup};
+use super::mobile::Mobile;
+use super::{Error, Ipv6Carrier};
 
 impl Ipv6Carrier {
     /// See [`Carrier::switch_to`](crate::Carrier::switch_to).
@@ -36,7 +36,12 @@ impl Ipv6Carrier {
         within: Duration,
     ) -> Result<(), Error> {
         let id = self.interfaces.id_named(interface)?;
-        if let Ipv6Setup::Mobile(setup) = &self.setup {
+        let now = self.clock.now();
+        if let Some(fast) = &mut self.fast {
+            fast.announced(now, id);
+        }
+        self.drain(now);
+        if let Some(setup) = self.setup.mobile() {
             let new = setup.config.interfaces.iter().find(|known| known.id == id);
             let new = new.map(|known| known.path).unwrap_or_default();
             let mobile = setup.config.home_address.into();
@@ -45,9 +50,30 @@ impl Ipv6Carrier {
         self.finish_turn()
     }
 
+    /// See [`Carrier::prepare_handover`](crate::Carrier::prepare_handover).
+    pub(in crate::carrier) fn prepare_handover(&mut self, interface: &str) -> Result<(), Error> {
+        let id = self.interfaces.id_named(interface)?;
+        let now = self.clock.now();
+        if let Some(fast) = &mut self.fast {
+            fast.prepare(now, id);
+        }
+        self.drain(now);
+        self.finish_turn()
+    }
+
+    /// See [`Carrier::call_off_handover`](crate::Carrier::call_off_handover).
+    pub(in crate::carrier) fn call_off_handover(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if let Some(fast) = &mut self.fast {
+            fast.call_off(now);
+        }
+        self.drain(now);
+        self.finish_turn()
+    }
+
     pub(in crate::carrier) fn deregister(&mut self) -> Result<(), Error> {
         self.leaving = true;
-        self.command("deregister", MobileNode::deregister)
+        self.command("deregister", Mobile::deregister)
     }
 
     pub(in crate::carrier) fn ask_links(&mut self) -> Result<(), Error> {
@@ -62,7 +88,7 @@ impl Ipv6Carrier {
     fn command(
         &mut self,
         what: &'static str,
-        command: impl FnOnce(&mut MobileNode, Instant),
+        command: impl FnOnce(&mut Mobile, Instant),
     ) -> Result<(), Error> {
         let role = self.setup.role().name();
         let now = self.clock.now();

@@ -45,9 +45,11 @@ pub(super) struct DualStackSockets {
 
 impl DualStackSockets {
     pub(super) fn open(setup: &Ipv6Setup) -> Result<Self, Error> {
-        let Ipv6Setup::Mobile(mobile) = setup else { return Ok(Self::default()) };
+        if setup.mobile().is_none() {
+            return Ok(Self::default());
+        }
         let takes_ipv4 = setup.takes_ipv4();
-        let has_home = mobile.config.ipv4_home_address.is_some();
+        let has_home = setup.has_ipv4_home();
         let raw = |protocol, is_wanted: bool| is_wanted.then(|| Ipv4PacketSocket::open(protocol)).transpose();
         Ok(Self {
             ipv6_in_ipv4: raw(protocol::IPV6, takes_ipv4)?,
@@ -76,19 +78,16 @@ impl DualStackSockets {
 impl Ipv6Carrier {
     /// Home agent: what it needs in the host for IPv4 from the start.
     pub(super) fn install_ipv4(&mut self) -> Result<(), Error> {
-        let Ipv6Setup::Home(setup) = &self.setup else { return Ok(()) };
-        if !self.setup.is_dual_stack() {
-            return Ok(());
-        }
+        let Some(side) = self.setup.home_side().filter(|_| self.setup.is_dual_stack()) else { return Ok(()) };
         self.parameters.forward()?;
         // Where it has no address, what it says comes from another that has to be routed as its own would be: the kernel's reverse path
         // filter, even a loose one, takes nothing else from a device without an address.
-        let own = setup.config.ipv4_address.unwrap_or(DUMMY);
-        self.host.set_route(routes::of_ipv4_address(&setup.host, own, self.device));
-        for address in setup.ipv4_home_addresses().filter(|_| setup.home_link.is_none()) {
-            self.host.set_route(routes::of_ipv4_home_address(&setup.host, address, self.device, false));
+        let own = self.setup.ipv4_address().unwrap_or(DUMMY);
+        self.host.set_route(routes::of_ipv4_address(side.host, own, self.device));
+        for address in self.setup.ipv4_home_addresses().filter(|_| side.home_link.is_none()) {
+            self.host.set_route(routes::of_ipv4_home_address(side.host, address, self.device, false));
         }
-        self.host.set_rule(routes::ipv4_home_addresses_rule(&setup.host));
+        self.host.set_rule(routes::ipv4_home_addresses_rule(side.host));
         Ok(())
     }
 
@@ -102,8 +101,7 @@ impl Ipv6Carrier {
 
     /// Home agent with another configuration: IPv4 home addresses may be other mobile nodes'.
     pub(super) fn ipv4_homes_may_have_moved(&mut self, now: Instant) {
-        let Ipv6Setup::Home(setup) = &self.setup else { return };
-        for address in setup.ipv4_home_addresses().collect::<Vec<_>>() {
+        for address in self.setup.ipv4_home_addresses().collect::<Vec<_>>() {
             self.ipv4_home_changed(now, address);
         }
     }
@@ -230,7 +228,7 @@ impl Ipv6Carrier {
         let is_known = match &self.agent {
             Agent::Home(_) => self.setup.is_dual_stack(),
             Agent::Mobile(node) => node.ipv4_home_address() == Some(to),
-            Agent::Correspondent(_) => false,
+            Agent::Correspondent(_) | Agent::AccessRouter(_) => false,
         };
         if is_known {
             self.carried.errors_relayed += 1;
@@ -241,10 +239,7 @@ impl Ipv6Carrier {
 
     /// Hands the host, or the network behind a home agent's host, an ICMP message.
     fn deliver_ipv4_icmp(&mut self, destination: Ipv4Addr, message: &IcmpMessage) {
-        let own = match &self.setup {
-            Ipv6Setup::Home(setup) => setup.config.ipv4_address,
-            Ipv6Setup::Mobile(_) | Ipv6Setup::Correspondent(_) => None,
-        };
+        let own = self.setup.ipv4_address();
         let mut payload = Vec::new();
         message.emit(&mut payload);
         let identification = self.next_identification();
@@ -293,9 +288,9 @@ impl Ipv6Carrier {
     /// What the host has sent into the device of IPv4.
     pub(super) fn take_own_ipv4(&mut self, now: Instant, packet: &[u8]) {
         let Ok((header, _)) = Ipv4Header::parse(packet) else { return self.carried.malformed += 1 };
-        let way = match (&self.agent, &self.setup) {
-            (Agent::Home(agent), Ipv6Setup::Home(setup)) => {
-                let own = setup.config.ipv4_address;
+        let way = match &self.agent {
+            Agent::Home(agent) => {
+                let own = self.setup.ipv4_address();
                 if own == Some(header.destination) {
                     return self.take_ipv4_for_home_agent(now, packet);
                 }
@@ -306,13 +301,13 @@ impl Ipv6Carrier {
                 }
                 agent.ipv4_tunnels(header.destination).last().map(|tunnel| (*tunnel, None))
             }
-            (Agent::Mobile(node), _) => {
+            Agent::Mobile(node) => {
                 let is_ours =
                     node.ipv4_home_address() == Some(header.source) && !header.destination.is_multicast();
                 let delivery = node.ipv4_delivery().filter(|_| is_ours);
                 delivery.map(|delivery| (delivery.tunnel, Some(delivery.interface)))
             }
-            _ => None,
+            Agent::Correspondent(_) | Agent::AccessRouter(_) => None,
         };
         let Some((tunnel, by)) = way else { return self.carried.no_way += 1 };
         let interface = by.and_then(|id| self.interfaces.index_of(id));
@@ -374,10 +369,10 @@ impl Ipv6Carrier {
         };
         let is_whole = packet.fragment.is_none_or(|fragment| fragment.is_atomic());
         let is_for_us = self.own.first() == Some(&packet.header.destination);
-        let (Ipv6Setup::Home(setup), Agent::Home(agent)) = (&self.setup, &self.agent) else { return };
+        let (Some(side), Agent::Home(agent)) = (self.setup.home_side(), &self.agent) else { return };
         if is_for_us && is_whole && packet.protocol == mip6::PROTOCOL {
             let addresses = Addresses { udp_port, ..addresses_of(&packet).through(tunnel) };
-            let interface = setup.config.home_interface;
+            let interface = side.interface;
             self.tell_traffic(addresses.real_source(), tunnel.entry, packet.payload);
             return self.tell_agent(now, Input::Mobility { interface, addresses, message: packet.payload });
         }
@@ -396,12 +391,12 @@ impl Ipv6Carrier {
     /// Home agent: a packet from an IPv4 home address, out of a tunnel that begins at `entry`.
     pub(super) fn take_ipv4_reverse_tunnelled(&mut self, inner: &[u8], entry: Ipv6Addr) {
         let Ok((header, _)) = Ipv4Header::parse(inner) else { return self.carried.malformed += 1 };
-        let (Agent::Home(agent), Ipv6Setup::Home(setup)) = (&self.agent, &self.setup) else { return };
+        let Agent::Home(agent) = &self.agent else { return };
         if !agent.accepts_ipv4_reverse_tunnel(header.source, entry) {
             return self.carried.not_ours += 1;
         }
         self.carried.tunnelled_in.note(1, inner.len() as u64);
-        if setup.config.ipv4_address == Some(header.destination) {
+        if self.setup.ipv4_address() == Some(header.destination) {
             return self.carried.for_nobody += 1;
         }
         self.deliver(inner);

@@ -60,9 +60,8 @@ impl Ipv4Defence {
 /// The home link of a home agent that has one.
 pub(super) fn open(setup: &Ipv6Setup) -> Result<Option<HomeLink>, Error> {
     let is_dual_stack = setup.is_dual_stack();
-    let Ipv6Setup::Home(setup) = setup else { return Ok(None) };
-    let Some(device) = &setup.home_link else { return Ok(None) };
-    let own = setup.config.ipv4_address;
+    let Some(device) = setup.home_side().and_then(|side| side.home_link) else { return Ok(None) };
+    let own = setup.ipv4_address();
     let ipv4 = || {
         let announcements = GratuitousArp::open()?;
         Ok::<_, Error>(Ipv4Defence { own, homes: BTreeSet::new(), announcements })
@@ -191,21 +190,21 @@ impl Ipv6Carrier {
         self.parameters.set(&format!("ipv6/conf/{name}/proxy_ndp"), "1")?;
         // Answers for others are put off by up to 0.8 s without this.
         self.parameters.set(&format!("ipv6/neigh/{name}/proxy_delay"), "0")?;
-        let (Some(link), Ipv6Setup::Home(setup), Agent::Home(agent)) =
-            (&mut self.home_link, &self.setup, &self.agent)
+        let (Some(link), Some(side), Agent::Home(agent)) =
+            (&mut self.home_link, self.setup.home_side(), &self.agent)
         else {
             return Ok(());
         };
         // Should it be gone again, it is told.
         link.sender = Ipv6LinkSender::open(index).ok();
-        for route in routes::onto_home_link(setup, index) {
+        for route in routes::onto_home_link(&side, index) {
             self.host.set_route(route);
         }
         if link.ipv4.is_some() {
             self.parameters.set(&format!("ipv4/neigh/{name}/proxy_delay"), "0")?;
         }
         let own = &self.own;
-        let ipv4_homes: BTreeSet<Ipv4Addr> = setup.ipv4_home_addresses().collect();
+        let ipv4_homes: BTreeSet<Ipv4Addr> = self.setup.ipv4_home_addresses().collect();
         let is_wanted = |address| match address {
             IpAddr::V6(address) if own.contains(&address) => Some(true),
             IpAddr::V6(address) => agent.serves(address).then(|| !agent.tunnels(address).is_empty()),

@@ -1,20 +1,28 @@
-//! Carries one node of Mobile IPv6 on this host: a home agent, a mobile node or a correspondent node.
+//! Carries one node of Mobile IPv6 on this host: a home agent, a mobility anchor point, a mobile node or a correspondent node.
 //!
 //! The kernel knows neither the Home Address option nor the type 2 routing header, and answers both with a Parameter Problem. So these
 //! headers are written and read here, around packets that the kernel sends into the tunnel device or takes from it:
 //!
 //! - *Home agent.* Its addresses are on no interface; packets for them, and for mobile nodes that are away, are routed into the tunnel
 //!   device, whole, and answers are written there. On a home link the kernel answers neighbor solicitations for all of them.
+//! - *Mobility anchor point* (RFC 5380). It is a home agent of regional care-of addresses. What comes for one may be in a tunnel of the
+//!   mobile node's home agent.
 //! - *Mobile node.* The home address is on the tunnel device. Tunnels are a raw socket of protocol 41. Packets with a type 2 routing
-//!   header or a Mobility Header come by a packet socket, and a [`PacketGuard`] keeps them from the kernel.
+//!   header or a Mobility Header come by a packet socket, and a [`PacketGuard`] keeps them from the kernel. Regional care-of addresses are
+//!   on no interface: only what is in the tunnel of a mobility anchor point has them.
 //! - *IPv4* (RFC 5555). What comes for a home agent's IPv4 address and for IPv4 home addresses goes the same ways, and a mobile node has raw
 //!   sockets for tunnels with IPv4 outside or inside, and one of UDP for messages from a network that has only IPv4.
+//! - *Access router* (RFC 5568). Packets for a mobile node that is between two links are routed into the tunnel device, for as long as the
+//!   agent has something to do with them; all others pass in the kernel.
 //! - *Correspondent node.* Packets to a home address with a binding are routed into the tunnel device, from which they go on with a type
 //!   2 routing header; those with a Home Address option come by the packet socket.
 
+mod access_router;
 mod agent;
+mod anchor_points;
 mod assists;
 mod at_home;
+mod behind;
 mod bindings;
 mod care_of;
 mod carry;
@@ -22,7 +30,9 @@ mod commands;
 mod detection;
 mod dual_stack;
 mod errors;
+mod fast_handover;
 mod home_link;
+mod mobile;
 mod neighbours;
 mod network_changes;
 mod own_address;
@@ -48,11 +58,14 @@ use careof_lab::{
     AddressOptions, Clock, Frame, GuardedPacket, Icmpv6Socket, IpVersion, Ipv6PacketSender, Ipv6PacketWatch,
     Ipv6TunnelSocket, NetlinkMonitor, OffloadTun, PacketGuard, Route,
 };
-use careof_mobility::v6::{Event, Input, MobileNodeRecord, RegistrationStep, Transmit, Wake};
+use careof_mobility::v6::{Event, Input, MobileNodeRecord, RegistrationStep, Transmit};
 use careof_mobility::{HandoverEvent, InterfaceId};
-use careof_wire::ipv6::{ReassemblyLimits, home_agents_anycast};
+use careof_wire::ipv6::ReassemblyLimits;
 
-pub use setup::{Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup};
+pub use setup::{
+    AccessPointSetup, FastHandoverSetup, Ipv6AccessRouterSetup, Ipv6AnchorPointSetup, Ipv6CorrespondentSetup,
+    Ipv6HierarchicalMobileSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup,
+};
 pub use status::{Ipv6BindingStatus, Ipv6InterfaceStatus, Ipv6RegistrationStatus, Ipv6Status};
 
 use super::alarm::Alarm;
@@ -67,10 +80,13 @@ use super::persistence::Persistence;
 use super::questions::Questions;
 use super::reading::Reading;
 use super::{Error, Hooks, hooks};
+use access_router::Kept;
 use agent::Agent;
 use at_home::AtHome;
+use behind::HomesBehind;
 use care_of::CareOfAddresses;
 use carry::{Carried, Fragments, Ipv4Fragments, LONGEST, Sockets};
+use fast_handover::FastMobile;
 use home_link::HomeLink;
 use routers::Routers;
 use routes::MobileRouting;
@@ -116,6 +132,8 @@ pub(super) struct Ipv6Carrier {
     /// Room for what is received, and for a packet on its way with other headers.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
+    /// Room for a packet in the inner one of two tunnels.
+    nested: Vec<u8>,
     carried: Carried,
     /// What has passed in each tunnel.
     tunnels: Tunnels,
@@ -125,6 +143,12 @@ pub(super) struct Ipv6Carrier {
     assists: Option<Box<Assists>>,
     /// Room for a packet that they are shown.
     shown: Vec<u8>,
+    /// Access router: the packets that it keeps.
+    kept: Kept,
+    /// Mobile node: its part in fast handovers.
+    fast: Option<Box<FastMobile>>,
+    /// Mobility anchor point: the home addresses of the mobile nodes it serves, where assists follow their flows.
+    behind: HomesBehind,
     /// ICMPv6 errors that may be sent.
     limit: RateLimit,
     events: EventQueue<Event>,
@@ -175,8 +199,9 @@ impl Ipv6Carrier {
         let time_of_day = time_of_day.map(hooks::Reading);
         let now = clock.now();
         let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
-        let agent = Agent::new(now, &setup, wall_clock, random.branch())?;
         let mut host = HostChanges::open()?;
+        let agent = Agent::new(now, &setup, wall_clock, random.branch())?;
+        let fast = FastMobile::new(&setup, wall_clock, random.branch())?;
         own_address::check(&setup, &mut host)?;
         // Before anything is read, so that no change falls in between.
         let monitor = if setup.is_dual_stack() {
@@ -191,6 +216,7 @@ impl Ipv6Carrier {
             routes::main_rule(setup.host()),
             routes::ipv4_main_rule(setup.host()),
             routes::marked_rule(setup.host()),
+            routes::from_device_rule(setup.host()),
         ];
         host.remove_remains(setup.host(), |rule| shared.contains(rule))?;
         let sockets = Sockets::open(&setup)?;
@@ -203,16 +229,7 @@ impl Ipv6Carrier {
         if let Some(link) = &home_link {
             waiting.add(Source::HomeLink, link.as_fd())?;
         }
-        let own = match &setup {
-            Ipv6Setup::Home(setup) => {
-                let anycast = |prefix: careof_mobility::v6::Prefix| {
-                    home_agents_anycast(prefix.address(), prefix.length())
-                };
-                let anycast = setup.config.prefixes.iter().map(|home| anycast(home.prefix));
-                std::iter::once(setup.config.address).chain(anycast).collect()
-            }
-            Ipv6Setup::Mobile(_) | Ipv6Setup::Correspondent(_) => Vec::new(),
-        };
+        let own = own_address::of_home_agent(&setup);
         let assists = assists::assistance(&setup)?;
         let addresses = CareOfAddresses::new(setup.takes_ipv4());
         let mut carrier = Self {
@@ -237,11 +254,15 @@ impl Ipv6Carrier {
             identification: 0,
             buffer: vec![0; LONGEST],
             scratch: Vec::new(),
+            nested: Vec::new(),
             carried: Carried::default(),
             tunnels: Tunnels::default(),
             persistence: Persistence::new(ipv6_store),
             assists,
             shown: Vec::new(),
+            behind: HomesBehind::default(),
+            kept: Kept::default(),
+            fast,
             limit: RateLimit::new(),
             events: EventQueue::default(),
             monitor,
@@ -283,19 +304,20 @@ impl Ipv6Carrier {
 
     /// What an agent needs in the host from the start.
     fn install(&mut self) -> Result<(), Error> {
-        match &self.setup {
-            Ipv6Setup::Home(setup) => {
-                self.parameters.forward_ipv6()?;
-                for route in routes::of_home_agent(setup, &self.own, self.device) {
-                    self.host.set_route(route);
-                }
-                self.host.set_rule(routes::home_addresses_rule(&setup.host));
+        if let Some(side) = self.setup.home_side() {
+            self.parameters.forward_ipv6()?;
+            for route in routes::of_home_agent(&side, &self.own, self.device) {
+                self.host.set_route(route);
             }
-            Ipv6Setup::Correspondent(setup) => {
-                self.host.set_rule(routes::marked_rule(&setup.host));
-                self.host.set_rule(routes::home_addresses_rule(&setup.host));
-            }
-            Ipv6Setup::Mobile(_) => {}
+            self.host.set_rule(routes::home_addresses_rule(side.host));
+        } else if let Ipv6Setup::Correspondent(setup) = &self.setup {
+            self.host.set_rule(routes::marked_rule(&setup.host));
+            self.host.set_rule(routes::home_addresses_rule(&setup.host));
+        } else if let Ipv6Setup::AccessRouter(setup) = &self.setup {
+            self.parameters.forward_ipv6()?;
+            self.host.set_rule(routes::from_device_rule(&setup.host));
+            self.host.set_rule(routes::marked_rule(&setup.host));
+            self.host.set_rule(routes::home_addresses_rule(&setup.host));
         }
         self.install_ipv4()
     }
@@ -364,8 +386,10 @@ impl Ipv6Carrier {
     /// Does what is due.
     fn wake(&mut self, now: Instant) -> Result<(), Error> {
         for _ in 0..WAKES_A_TURN {
-            let Some((_, wake)) = self.agent.next_timeout().filter(|(at, _)| *at <= now) else { break };
-            if wake == Wake::PathProbe {
+            if self.agent.next_timeout().is_none_or(|at| at > now) {
+                break;
+            }
+            if self.agent.probes_next() {
                 // Where nothing comes any longer the carrier may be gone, and the kernel may not have told.
                 self.questions.ask(now);
             }
@@ -376,6 +400,10 @@ impl Ipv6Carrier {
         if let Some(assists) = &mut self.assists {
             assists.wake(now);
         }
+        if let Some(fast) = &mut self.fast {
+            fast.wake(now);
+        }
+        self.drain(now);
         let lost = self.routers.expire(now);
         self.tell_routers(now, lost);
         self.solicit(now);
@@ -392,7 +420,7 @@ impl Ipv6Carrier {
     /// Brings the host in line with the agent, writes down what must not be lost, and only then sends what it has to say.
     fn settle(&mut self, now: Instant) {
         self.leave_home_link();
-        if let Ipv6Setup::Mobile(setup) = &self.setup {
+        if let Some(setup) = self.setup.mobile() {
             let routing = MobileRouting {
                 setup,
                 interfaces: &self.interfaces,
@@ -403,6 +431,7 @@ impl Ipv6Carrier {
                 in_service: self.in_service,
                 at_home: self.at_home.link(),
                 ipv4_home: self.ipv4_home_in_use(),
+                announced: self.fast.as_ref().and_then(|fast| fast.router_of_new_link()),
             };
             let wishes = routing.wishes();
             if wishes != self.wishes {
@@ -436,8 +465,9 @@ impl Ipv6Carrier {
             self.assists.as_ref().and_then(|assists| assists.next_timeout()),
             self.home_link.as_ref().and_then(|link| link.next_timeout(now)),
             self.at_home.next_timeout(),
+            self.fast.as_ref().and_then(|fast| fast.next_timeout()),
         ];
-        let agent = self.agent.next_timeout().map(|(at, _)| at);
+        let agent = self.agent.next_timeout();
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
         Ok(self.alarm.arm(now, next)?)
     }
@@ -456,6 +486,9 @@ impl Ipv6Carrier {
         loop {
             while let Some(transmit) = self.agent.poll_transmit(now) {
                 self.outgoing.push(transmit);
+            }
+            if self.drain_access_router(now) || self.drain_fast_handover(now) {
+                continue;
             }
             let Some(event) = self.agent.poll_event() else { break };
             self.react(now, &event);
@@ -485,8 +518,9 @@ impl Ipv6Carrier {
                 }
             }
             Event::Handover(event) => {
-                if let HandoverEvent::Registered { .. } = event {
+                if let HandoverEvent::Registered { to, .. } = event {
                     self.in_service = true;
+                    self.fast_registered(now, *to);
                 }
                 let interfaces = &self.interfaces;
                 let name = |id| interfaces.get(id).map(|interface| interface.device.name.clone());
@@ -526,7 +560,8 @@ impl Ipv6Carrier {
     }
 
     pub(super) fn is_registered(&self) -> bool {
-        matches!(&self.agent, Agent::Mobile(node) if node.is_registered())
+        // Who takes leave does so of the mobility anchor point, too.
+        matches!(&self.agent, Agent::Mobile(node) if node.is_registered() || self.leaving && node.map().is_some())
     }
 
     pub(super) fn interface_name(&self, id: InterfaceId) -> Option<&str> {
@@ -562,6 +597,7 @@ impl Ipv6Carrier {
         self.closed = true;
         self.at_home.forget_link();
         self.leave_home_link();
+        self.drop_new_care_of(None);
         let host = self.host.undo(self.device);
         let parameters = self.parameters.undo();
         Ok(host.and(parameters)?)
@@ -597,7 +633,7 @@ fn make_device(
         parameters.set(&format!("ipv6/conf/{name}/{parameter}"), value)?;
     }
     if setup.is_dual_stack() {
-        parameters.prepare_tunnel_device(name, matches!(setup, Ipv6Setup::Home(_)))?;
+        parameters.prepare_tunnel_device(name, setup.home_side().is_some())?;
     }
     netlink.set_mtu(index, DEVICE_MTU)?;
     netlink.set_transmit_queue(index, QUEUE)?;
@@ -613,16 +649,25 @@ fn make_device(
 pub(super) fn check(setup: &Ipv6Setup) -> Result<(), Error> {
     super::check_devices(setup.devices())?;
     if let Some(assist) = setup.assist() {
-        let place = match setup {
-            Ipv6Setup::Mobile(_) => careof_assist::Place::MobileNode,
-            Ipv6Setup::Home(_) | Ipv6Setup::Correspondent(_) => careof_assist::Place::HomeAgent,
+        let place = match setup.mobile() {
+            Some(_) => careof_assist::Place::MobileNode,
+            None => careof_assist::Place::HomeAgent,
         };
         super::check_assist(assist, place)?;
     }
-    if let Ipv6Setup::Home(Ipv6HomeSetup { config, home_link: Some(_), .. }) = setup {
-        return super::check_named(setup.devices(), config.home_interface);
+    if let Some(side) = setup.home_side().filter(|side| side.home_link.is_some()) {
+        return super::check_named(setup.devices(), side.interface);
     }
-    let Ipv6Setup::Mobile(setup) = setup else { return Ok(()) };
+    if let Ipv6Setup::AccessRouter(setup) = setup {
+        return access_router::check(setup);
+    }
+    if let Ipv6Setup::HierarchicalMobile(setup) = setup
+        && setup.mobile.fast_handover.is_some()
+    {
+        let (one, other) = ("a mobility anchor point", "fast handovers");
+        return Err(careof_mobility::ConfigError::Incompatible(one, other).into());
+    }
+    let Some(setup) = setup.mobile() else { return Ok(()) };
     for wanted in &setup.config.interfaces {
         super::check_named(&setup.devices, wanted.id)?;
     }

@@ -8,7 +8,6 @@ use careof_wire::icmpv6::{HOP_LIMIT, Icmpv6Message, RouterSolicitation};
 use careof_wire::ipv6::ALL_ROUTERS;
 
 use super::Ipv6Carrier;
-use crate::carrier::Ipv6Setup;
 
 /// Router Advertisement (RFC 4861 section 4.2).
 pub(super) const ADVERTISEMENT: u8 = 134;
@@ -34,7 +33,7 @@ pub(super) fn solicit_routers(icmp: &Icmpv6Socket, interface: u32) -> Result<(),
 impl Ipv6Carrier {
     /// Whether the node leaves a router that neighbor unreachability detection finds gone.
     pub(super) fn watches_neighbours(&self) -> bool {
-        matches!(&self.setup, Ipv6Setup::Mobile(setup) if setup.config.movement.unreachable_router)
+        self.setup.mobile().is_some_and(|setup| setup.config.movement.unreachable_router)
     }
 
     /// Has the kernel tell of neighbours that do not answer, if the node acts on it.

@@ -5,10 +5,10 @@ use careof_lab::Route;
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::Input;
 
+use super::Ipv6Carrier;
 use super::agent::Agent;
 use super::care_of::AddressChange;
 use super::routers::RouterChange;
-use super::{Ipv6Carrier, Ipv6Setup};
 use crate::carrier::Error;
 use crate::carrier::interfaces::InterfaceChange;
 use crate::carrier::network_news::NetworkNews;
@@ -80,13 +80,17 @@ impl Ipv6Carrier {
         if let Some(index) = index {
             self.host.wait_for_interface(index);
         }
-        if matches!(self.agent, Agent::Home(_)) {
-            return self.home_link_appeared(id);
+        match self.agent {
+            Agent::Home(_) => return self.home_link_appeared(id),
+            Agent::AccessRouter(_) => {
+                return self.parameters.set(&format!("ipv6/conf/{name}/proxy_ndp"), "1").map_err(Into::into);
+            }
+            Agent::Mobile(_) | Agent::Correspondent(_) => {}
         }
         // A link that carries nothing is no way to what is on it.
         self.parameters.set(&format!("ipv6/conf/{name}/ignore_routes_with_linkdown"), "1")?;
         self.prepare_ipv4_interface(id, &name)?;
-        if matches!(&self.setup, Ipv6Setup::Mobile(setup) if setup.optimistic_detection) {
+        if self.setup.mobile().is_some_and(|setup| setup.optimistic_detection) {
             for parameter in ["optimistic_dad", "use_optimistic"] {
                 self.parameters.set(&format!("ipv6/conf/{name}/{parameter}"), "1")?;
             }
@@ -101,6 +105,7 @@ impl Ipv6Carrier {
             self.solicitations.begin(now, interface);
             self.solicit(now);
         }
+        self.fast_link(now, interface, true);
         self.advertise_all(now);
     }
 
@@ -108,7 +113,9 @@ impl Ipv6Carrier {
         self.host.doubt_interface(index);
         self.routers.forget(interface);
         self.solicitations.end(interface);
+        self.drop_new_care_of(Some(interface));
         self.tell_agent(now, Input::LinkDown { interface });
+        self.fast_link(now, interface, false);
         // Those that were formed there are of no use before a router is heard again.
         self.read_addresses(now);
     }
@@ -173,24 +180,32 @@ impl Ipv6Carrier {
                 AddressChange::Removed(interface, address) => Input::AddressRemoved { interface, address },
             };
             self.tell_agent(now, input);
+            if let AddressChange::Added(interface, address) = change {
+                self.fast_address(now, interface, address.address);
+            }
         }
     }
 
     /// Mobile node: tells it what is new about routers. Addresses of their prefixes are told first, so that it finds everything when it
-    /// looks.
+    /// looks. One that uses mobility anchor points is told of addresses last, by [`Self::take_advertisement`]: else it would register them
+    /// with its home agent.
     pub(super) fn tell_routers(&mut self, now: Instant, changes: Vec<RouterChange>) {
         if changes.is_empty() {
             return;
         }
         self.read_addresses(now);
         for change in changes {
-            match change {
-                RouterChange::Found { interface, router, prefixes } => {
-                    self.tell_agent(now, Input::RouterFound { interface, router, prefixes: &prefixes });
-                }
-                RouterChange::Lost { interface, router } => {
-                    self.tell_agent(now, Input::RouterLost { interface, router });
-                }
+            self.tell_router(now, change);
+        }
+    }
+
+    pub(super) fn tell_router(&mut self, now: Instant, change: RouterChange) {
+        match change {
+            RouterChange::Found { interface, router, prefixes } => {
+                self.tell_agent(now, Input::RouterFound { interface, router, prefixes: &prefixes });
+            }
+            RouterChange::Lost { interface, router } => {
+                self.tell_agent(now, Input::RouterLost { interface, router });
             }
         }
     }

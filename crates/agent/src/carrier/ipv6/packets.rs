@@ -34,6 +34,35 @@ pub(super) fn between_home_addresses(packet: &Packet<'_>, bytes: &mut Vec<u8>) {
     let _ = Packet::emit(&header, &Extensions::NONE, packet.protocol, packet.payload, bytes);
 }
 
+/// The tunnels of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tunnels {
+    /// The one around the packet itself.
+    pub(super) inner: Option<Tunnel>,
+    /// The one around that, or around the packet: to the mobility anchor point.
+    pub(super) outer: Option<Tunnel>,
+}
+
+impl Tunnels {
+    pub(super) const fn one(tunnel: Tunnel) -> Self {
+        Self { inner: Some(tunnel), outer: None }
+    }
+
+    pub(super) const fn of(addresses: &Addresses) -> Self {
+        Self { inner: addresses.tunnel, outer: addresses.map_tunnel }
+    }
+
+    /// Without those inside.
+    pub(super) fn outermost(self) -> Option<Tunnel> {
+        self.outer.or(self.inner)
+    }
+
+    /// The one inside another.
+    pub(super) fn nested(self) -> Option<Tunnel> {
+        self.inner.filter(|_| self.outer.is_some())
+    }
+}
+
 /// Why a packet of this host cannot travel as an agent has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unsuitable {

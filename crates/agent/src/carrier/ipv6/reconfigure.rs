@@ -10,13 +10,16 @@ use careof_mobility::v6::{HomePrefix, Input};
 use super::agent::Agent;
 use super::assists::assistance;
 use super::care_of::CareOfAddresses;
-use super::{Error, Ipv6Carrier, Ipv6HomeSetup, Ipv6Setup, check, hooks};
+use super::{Error, Ipv6Carrier, Ipv6Setup, check, hooks};
 use crate::carrier::Role;
 
 impl Ipv6Carrier {
     /// See [`Carrier::reconfigure`](crate::Carrier::reconfigure).
     pub(in crate::carrier) fn reconfigure(&mut self, setup: Ipv6Setup) -> Result<(), Error> {
         check(&setup)?;
+        if self.setup != setup && (self.setup.role() == Role::AccessRouter || self.fast.is_some()) {
+            return Err(Error::NeedsRestart { what: "a configuration with fast handovers" });
+        }
         self.check_same_foundations(&setup)?;
         if self.setup == setup {
             return Ok(());
@@ -29,12 +32,12 @@ impl Ipv6Carrier {
         let homes: Vec<Ipv6Addr> = match &self.agent {
             Agent::Home(old) => old.bindings().map(|binding| binding.home_address).collect(),
             Agent::Correspondent(old) => old.bindings().map(|binding| binding.home_address).collect(),
-            Agent::Mobile(_) => Vec::new(),
+            Agent::Mobile(_) | Agent::AccessRouter(_) => Vec::new(),
         };
-        if let (Agent::Home(old), Agent::Home(new), Ipv6Setup::Home(before)) =
-            (&self.agent, &mut agent, &self.setup)
+        if let (Agent::Home(old), Agent::Home(new), Some(before)) =
+            (&self.agent, &mut agent, self.setup.home_side())
         {
-            let served = before.config.mobile_nodes.iter().map(|node| node.home_address);
+            let served = before.mobile_nodes.iter().map(|node| node.home_address);
             for record in served.filter_map(|home_address| old.record(now, home_address)) {
                 new.restore(now, &record);
                 self.persistence.note(record.home_address);
@@ -67,14 +70,26 @@ impl Ipv6Carrier {
     /// Mobile node: tells a new one of the links, addresses and routers that were there before it.
     fn tell_surroundings(&mut self, now: Instant) {
         self.addresses = CareOfAddresses::new(self.setup.takes_ipv4());
-        self.read_addresses(now);
+        let is_hierarchical = matches!(self.setup, Ipv6Setup::HierarchicalMobile(_));
+        if !is_hierarchical {
+            self.read_addresses(now);
+        }
         let up = self.interfaces.named().iter().filter(|interface| interface.is_up());
         let up: Vec<_> = up.map(|interface| interface.device.id).collect();
-        for interface in up {
-            self.tell_agent(now, Input::LinkUp { interface });
+        for interface in &up {
+            self.tell_agent(now, Input::LinkUp { interface: *interface });
         }
         let known = self.routers.known();
-        self.tell_routers(now, known);
+        if !is_hierarchical {
+            return self.tell_routers(now, known);
+        }
+        for change in known {
+            self.tell_router(now, change);
+        }
+        for interface in up {
+            self.tell_maps(now, interface);
+        }
+        self.read_addresses(now);
     }
 
     fn check_same_foundations(&self, setup: &Ipv6Setup) -> Result<(), Error> {
@@ -85,26 +100,25 @@ impl Ipv6Carrier {
         let same = |what, is_same: bool| if is_same { Ok(()) } else { Err(Error::NeedsRestart { what }) };
         same("the tunnel device, tables and priorities", self.setup.host() == setup.host())?;
         same("the interfaces", self.setup.devices() == setup.devices())?;
-        match (&self.setup, setup) {
-            (Ipv6Setup::Home(old), Ipv6Setup::Home(new)) => {
-                let prefixes = |all: &[HomePrefix]| all.iter().map(|home| home.prefix).collect::<Vec<_>>();
-                same("the address", old.config.address == new.config.address)?;
-                same("the IPv4 address", old.config.ipv4_address == new.config.ipv4_address)?;
-                let ipv4_homes = |setup: &Ipv6HomeSetup| setup.ipv4_home_addresses().collect::<BTreeSet<_>>();
-                same("the IPv4 home addresses", ipv4_homes(old) == ipv4_homes(new))?;
-                let (old, new) = (prefixes(&old.config.prefixes), prefixes(&new.config.prefixes));
-                same("the home network", old == new)
-            }
-            (Ipv6Setup::Mobile(old), Ipv6Setup::Mobile(new)) => {
+        if let (Some(old), Some(new)) = (self.setup.home_side(), setup.home_side()) {
+            let prefixes = |all: &[HomePrefix]| all.iter().map(|home| home.prefix).collect::<Vec<_>>();
+            same("the address", old.address == new.address)?;
+            same("the IPv4 address", self.setup.ipv4_address() == setup.ipv4_address())?;
+            let ipv4_homes = |setup: &Ipv6Setup| setup.ipv4_home_addresses().collect::<BTreeSet<_>>();
+            same("the IPv4 home addresses", ipv4_homes(&self.setup) == ipv4_homes(setup))?;
+            return same("the home network", prefixes(old.prefixes) == prefixes(new.prefixes));
+        }
+        if let (Ipv6Setup::Correspondent(old), Ipv6Setup::Correspondent(new)) = (&self.setup, setup) {
+            return same("the address", old.config.address == new.config.address);
+        }
+        match (self.setup.mobile(), setup.mobile()) {
+            (Some(old), Some(new)) => {
                 same("the home address", old.config.home_address == new.config.home_address)?;
                 same("`optimistic_detection`", old.optimistic_detection == new.optimistic_detection)?;
                 let (before, now) = (old.config.home_agent_ipv4, new.config.home_agent_ipv4);
                 same("the home agent's IPv4 address", before == now)?;
                 let (before, now) = (old.config.ipv4_home_address, new.config.ipv4_home_address);
                 same("the IPv4 home address", before == now)
-            }
-            (Ipv6Setup::Correspondent(old), Ipv6Setup::Correspondent(new)) => {
-                same("the address", old.config.address == new.config.address)
             }
             _ => Ok(()),
         }

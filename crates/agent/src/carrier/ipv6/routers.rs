@@ -10,11 +10,13 @@ use std::time::Duration;
 use careof_base::Instant;
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::Prefix;
-use careof_wire::icmpv6::{PrefixLifetime, RouterAdvertisement};
+use careof_wire::icmpv6::{MapOption, PrefixLifetime, RouterAdvertisement};
 
 /// Routers remembered on one link, and prefixes of each; the bounds are for liars.
 const MOST_ROUTERS: usize = 8;
 const MOST_PREFIXES: usize = 8;
+/// Mobility anchor points remembered of each.
+const MOST_MAPS: usize = 8;
 
 /// What an advertisement changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,9 @@ pub(super) enum RouterChange {
 struct Known {
     /// Those that are on the link.
     prefixes: Vec<Prefix>,
+    /// The mobility anchor points of its last advertisement, which came then.
+    maps: Vec<MapOption>,
+    heard: Instant,
     expires: Instant,
 }
 
@@ -66,7 +71,13 @@ impl Routers {
             self.not_kept += 1;
             return None;
         }
-        let known = self.known.entry(key).or_insert(Known { prefixes: Vec::new(), expires });
+        let known = self.known.entry(key).or_insert(Known {
+            prefixes: Vec::new(),
+            maps: Vec::new(),
+            heard: now,
+            expires,
+        });
+        (known.maps, known.heard) = (advertisement.maps().take(MOST_MAPS).copied().collect(), now);
         known.expires = expires;
         let before = known.prefixes.clone();
         // An advertisement need not tell all of them (RFC 4861 section 6.2.3).
@@ -94,6 +105,28 @@ impl Routers {
             prefixes: known.prefixes.clone(),
         });
         found.collect()
+    }
+
+    /// The mobility anchor points of which the routers of a link tell, with what is left of their lifetimes.
+    pub(super) fn maps(
+        &self,
+        now: Instant,
+        interface: InterfaceId,
+    ) -> impl Iterator<Item = (Ipv6Addr, Vec<MapOption>)> + '_ {
+        let left = move |known: &Known, option: &MapOption| {
+            let (age, valid_lifetime) = (now.saturating_duration_since(known.heard), option.valid_lifetime);
+            let left = valid_lifetime.duration().map_or(valid_lifetime, |valid| {
+                let left = valid.saturating_sub(age).as_secs();
+                PrefixLifetime::from_secs(u32::try_from(left).unwrap_or(valid_lifetime.as_secs()))
+            });
+            // One that has just ended is no failure.
+            let is_over = left == PrefixLifetime::ZERO && valid_lifetime != PrefixLifetime::ZERO;
+            (!is_over).then_some(MapOption { valid_lifetime: left, ..*option })
+        };
+        let of_it = self.on(interface).filter(|(_, known)| !known.maps.is_empty());
+        of_it.map(move |(router, known)| {
+            (router, known.maps.iter().filter_map(|option| left(known, option)).collect())
+        })
     }
 
     /// The routers whose lifetime has ended.
@@ -224,6 +257,28 @@ mod tests {
         assert_eq!(routers.unreachable(WLAN, router(1)), None);
         let found = RouterChange::Found { interface: WLAN, router: router(1), prefixes: vec![network(2)] };
         assert_eq!(routers.heard(now, WLAN, router(1), &told), Some(found));
+    }
+
+    #[test]
+    fn mobility_anchor_points_are_those_of_the_last_advertisement_for_as_long_as_they_last() {
+        let mut routers = Routers::default();
+        let option = |host, seconds| MapOption {
+            distance: 1,
+            preference: 10,
+            allocates_address: false,
+            valid_lifetime: PrefixLifetime::from_secs(seconds),
+            address: Ipv6Addr::new(0x2001, 0xdb8, 5, 0, 0, 0, 0, host),
+        };
+        let mut told = advertisement(1800, &[(network(2), 3600)]);
+        told.options.extend([option(1, 100), option(2, 10)].map(NdOption::Map));
+        routers.heard(Instant::from_secs(1), WLAN, router(1), &told);
+        let known = |routers: &Routers, second| -> Vec<_> {
+            routers.maps(Instant::from_secs(second), WLAN).flat_map(|(_, maps)| maps).collect()
+        };
+        assert_eq!(known(&routers, 1), [option(1, 100), option(2, 10)]);
+        assert_eq!(known(&routers, 41), [option(1, 60)]);
+        routers.heard(Instant::from_secs(50), WLAN, router(1), &advertisement(1800, &[]));
+        assert_eq!(known(&routers, 50), []);
     }
 
     #[test]

@@ -10,9 +10,10 @@ use careof_lab::{IpVersion, Route, RouteKind, Rule};
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::Prefix;
 
+use super::Ipv6MobileSetup;
 use super::care_of::CareOfAddresses;
 use super::routers::Routers;
-use super::{Ipv6HomeSetup, Ipv6MobileSetup};
+use super::setup::HomeSide;
 use crate::carrier::interfaces::Interfaces;
 use crate::carrier::mobile_routes::Wishes;
 use crate::carrier::{Error, HostOptions};
@@ -58,6 +59,14 @@ pub(super) fn ipv4_main_rule(options: &HostOptions) -> Rule {
 pub(super) fn marked_rule(options: &HostOptions) -> Rule {
     Rule {
         mark: Some(mark(options)),
+        ..Rule::new_for(IpVersion::V6, options.first_priority + MARKED, Route::MAIN_TABLE)
+    }
+}
+
+/// The rule for packets that an access router puts back: they go on by the main table, and not into the tunnel device again.
+pub(super) fn from_device_rule(options: &HostOptions) -> Rule {
+    Rule {
+        input: Some(options.tunnel_device.clone()),
         ..Rule::new_for(IpVersion::V6, options.first_priority + MARKED, Route::MAIN_TABLE)
     }
 }
@@ -114,10 +123,10 @@ pub(super) fn into_device(options: &HostOptions, home_address: Ipv6Addr, device:
 
 /// Home agent: what comes for its own addresses goes into the tunnel device. Without a home link what comes for mobile nodes that are not
 /// away goes nowhere: back to the routers would be in circles.
-pub(super) fn of_home_agent(setup: &Ipv6HomeSetup, own: &[Ipv6Addr], device: u32) -> Vec<Route> {
-    let table = Some(setup.host.first_table + HOME_ADDRESSES);
-    let prefixes = setup.config.prefixes.iter().map(|home| home.prefix);
-    let prefixes = prefixes.filter(|_| setup.home_link.is_none());
+pub(super) fn of_home_agent(side: &HomeSide<'_>, own: &[Ipv6Addr], device: u32) -> Vec<Route> {
+    let table = Some(side.host.first_table + HOME_ADDRESSES);
+    let prefixes = side.prefixes.iter().map(|home| home.prefix);
+    let prefixes = prefixes.filter(|_| side.home_link.is_none());
     let nowhere = prefixes.map(|prefix| Route {
         table,
         kind: RouteKind::Unreachable,
@@ -128,9 +137,9 @@ pub(super) fn of_home_agent(setup: &Ipv6HomeSetup, own: &[Ipv6Addr], device: u32
 }
 
 /// Home agent on a link: mobile nodes that are at home, and their neighbours.
-pub(super) fn onto_home_link(setup: &Ipv6HomeSetup, index: u32) -> Vec<Route> {
-    let prefixes = setup.config.prefixes.iter().map(|home| home.prefix);
-    let table = Some(setup.host.first_table + HOME_ADDRESSES);
+pub(super) fn onto_home_link(side: &HomeSide<'_>, index: u32) -> Vec<Route> {
+    let prefixes = side.prefixes.iter().map(|home| home.prefix);
+    let table = Some(side.host.first_table + HOME_ADDRESSES);
     prefixes
         .map(|prefix| Route { table, ..Route::to(prefix.address().into(), prefix.length(), index) })
         .collect()
@@ -150,6 +159,8 @@ pub(super) struct MobileRouting<'a> {
     pub(super) at_home: Option<InterfaceId>,
     /// The IPv4 home address, while it is bound.
     pub(super) ipv4_home: Option<Ipv4Addr>,
+    /// The global address of the router of a link that the node has just come to by a fast handover: it may not have been heard yet.
+    pub(super) announced: Option<(InterfaceId, Ipv6Addr)>,
 }
 
 impl MobileRouting<'_> {
@@ -170,7 +181,13 @@ impl MobileRouting<'_> {
             }
             wishes.routes.extend(self.onto_link(id, index, table));
             let via = self.first_hop(id, index, first);
-            wishes.routes.push(Route { table: Some(table), via, ..Route::default_through(index, ANY) });
+            let announced = self.announced.filter(|(link, _)| *link == id && via.is_none());
+            let (via, on_link) = match announced {
+                Some((_, router)) => (Some(IpAddr::V6(router)), true),
+                None => (via, false),
+            };
+            let default = Route::default_through(index, ANY);
+            wishes.routes.push(Route { table: Some(table), via, on_link, ..default });
         }
         if let Some(source) = self.ipv4_home.filter(|_| self.in_service) {
             let table = options.first_table + HOME;

@@ -4,13 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_base::Instant;
 use careof_mobility::InterfaceId;
-use careof_mobility::v6::{DropReason, MobileNode};
+use careof_mobility::v6::DropReason;
 use careof_wire::mip6::Lifetime;
 use serde::Serialize;
 
+use super::Ipv6Carrier;
 use super::agent::Agent;
+use super::mobile::Mobile;
 use super::tunnels::ALL;
-use super::{Ipv6Carrier, Ipv6Setup};
 use crate::carrier::snapshot::{described_path, left, part};
 use crate::carrier::{
     AgentCounters, AssistStatus, BindingStatus, InterfaceStatus, Overview, PathStatus, RegistrationStatus,
@@ -54,8 +55,12 @@ pub struct Ipv6RegistrationStatus {
     pub registered: bool,
     /// The home agent.
     pub home_agent: Option<Ipv6Addr>,
-    /// The care-of address in use; IPv4-mapped where that is an IPv4 address.
+    /// The care-of address in use; IPv4-mapped where that is an IPv4 address. Under a mobility anchor point it is the regional one.
     pub care_of: Option<Ipv6Addr>,
+    /// The mobility anchor point in use (RFC 5380).
+    pub anchor_point: Option<Ipv6Addr>,
+    /// The on-link care-of address that it knows.
+    pub on_link_care_of: Option<Ipv6Addr>,
     /// The interface in use.
     pub interface: Option<String>,
 }
@@ -130,7 +135,7 @@ impl Ipv6Carrier {
                     bindings.map(|one| described(one.home_address, one.care_of, one.lifetime, one.expires));
                 (described.collect(), next)
             }
-            Agent::Mobile(_) => (Vec::new(), None),
+            Agent::Mobile(_) | Agent::AccessRouter(_) => (Vec::new(), None),
         };
         let last = next.map_or(*ALL.end(), |next| Ipv6Addr::from_bits(next.to_bits().saturating_sub(1)));
         Status {
@@ -196,22 +201,31 @@ impl Ipv6Carrier {
     }
 
     fn path_status(&self, now: Instant, id: InterfaceId) -> Option<PathStatus> {
-        let (Agent::Mobile(node), Ipv6Setup::Mobile(setup)) = (&self.agent, &self.setup) else { return None };
-        setup.config.path_monitor.then(|| described_path(&node.path_quality(id), now))
+        let (Agent::Mobile(node), Some(setup)) = (&self.agent, self.setup.mobile()) else { return None };
+        let quality = node.path_quality(id).filter(|_| setup.config.path_monitor)?;
+        Some(described_path(&quality, now))
     }
 
     fn binding_count(&self) -> usize {
         match &self.agent {
             Agent::Home(agent) => agent.binding_count(),
             Agent::Correspondent(node) => node.binding_count(),
-            Agent::Mobile(_) => 0,
+            Agent::Mobile(_) | Agent::AccessRouter(_) => 0,
         }
     }
 
     fn registration_status(&self) -> Option<RegistrationStatus> {
         let Agent::Mobile(node) = &self.agent else { return None };
-        let Ipv6RegistrationStatus { home_address, registered, home_agent, care_of, interface, .. } =
-            self.registration(node);
+        let Ipv6RegistrationStatus {
+            home_address,
+            registered,
+            home_agent,
+            care_of,
+            anchor_point,
+            on_link_care_of,
+            interface,
+            ..
+        } = self.registration(node);
         Some(RegistrationStatus {
             home_address: home_address.into(),
             home_agent: home_agent.map(IpAddr::V6),
@@ -219,6 +233,8 @@ impl Ipv6Carrier {
             at_home: node.is_at_home(),
             interface,
             care_of: care_of.map(|care_of| care_of.to_canonical()),
+            anchor_point: anchor_point.map(IpAddr::V6),
+            on_link_care_of: on_link_care_of.map(IpAddr::V6),
         })
     }
 
@@ -250,7 +266,7 @@ impl Ipv6Carrier {
                     left_s: left(binding.expires),
                 })
                 .collect(),
-            Agent::Mobile(_) => Vec::new(),
+            Agent::Mobile(_) | Agent::AccessRouter(_) => Vec::new(),
         };
         Ipv6Status {
             role: self.setup.role(),
@@ -259,7 +275,7 @@ impl Ipv6Carrier {
             interfaces: interfaces.collect(),
             registration: match &self.agent {
                 Agent::Mobile(node) => Some(self.registration(node)),
-                Agent::Home(_) | Agent::Correspondent(_) => None,
+                Agent::Home(_) | Agent::Correspondent(_) | Agent::AccessRouter(_) => None,
             },
             bindings,
             assist: self.assists.as_ref().map(|assists| assists.status(now)),
@@ -277,13 +293,16 @@ impl Ipv6Carrier {
         host.or_else(|| self.reading.problem().map(ToString::to_string)).or(parameters)
     }
 
-    fn registration(&self, node: &MobileNode) -> Ipv6RegistrationStatus {
+    fn registration(&self, node: &Mobile) -> Ipv6RegistrationStatus {
+        let (anchor_point, on_link_care_of) = node.map().unzip();
         Ipv6RegistrationStatus {
             home_address: self.setup.home_address().unwrap_or(Ipv6Addr::UNSPECIFIED),
             ipv4_home_address: node.ipv4_home_address(),
             registered: node.is_registered(),
             home_agent: node.home_agent(),
             care_of: node.care_of(),
+            anchor_point,
+            on_link_care_of,
             interface: node.active_interface().and_then(|id| self.interface_name(id).map(str::to_owned)),
         }
     }
@@ -322,6 +341,19 @@ impl Ipv6Carrier {
         add("fragments-dropped", self.fragments_dropped());
         if matches!(self.agent, Agent::Home(_)) && self.setup.is_dual_stack() {
             add("announcements-sent", self.ipv4_announcements_sent());
+        }
+        if let Agent::AccessRouter(router) = &self.agent {
+            let counters = router.buffer_counters();
+            add("handover-packets-kept", counters.kept);
+            add("handover-packets-released", counters.released);
+            add("handover-packets-full", counters.full);
+            add("handover-packets-expired", counters.expired);
+            add("handover-packets-dropped", counters.dropped);
+            add("handovers-from-here", self.kept.departures);
+            add("handovers-to-here", self.kept.arrivals);
+        }
+        for (name, count) in self.fast.iter().flat_map(|fast| fast.counts()) {
+            add(name, count);
         }
         add("messages-unsent", self.unsent);
         add("messages-unreadable", self.unreadable);

@@ -96,7 +96,7 @@ impl Tunnels {
 /// How a packet of the mobile node travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Travel {
-    /// In this tunnel, named the way that packets leave by it.
+    /// In this tunnel, the outermost one, named the way that packets leave by it.
     Tunnelled(Tunnel),
     /// In one, and of IPv4: the home agent counts it elsewhere.
     Ipv4(Tunnel),
@@ -129,12 +129,12 @@ impl Ipv6Carrier {
     ) {
         let Agent::Mobile(node) = &mut self.agent else { return };
         let (len, home_address) = (bytes as u64, self.setup.home_address());
-        match (put_in, travel) {
-            (true, Travel::Tunnelled(_)) => node.note_sent(now, interface, 1, len),
-            (true, Travel::Ipv4(_) | Travel::Straight) => node.note_sent_straight(now, interface, 1, len),
-            (false, Travel::Tunnelled(_)) => node.note_received(now, interface, 1, len),
-            (false, Travel::Ipv4(_) | Travel::Straight) => node.note_received_straight(now, interface),
-        };
+        let is_tunnelled = matches!(travel, Travel::Tunnelled(_));
+        if put_in {
+            node.note_sent(now, interface, is_tunnelled, len);
+        } else {
+            node.note_received(now, interface, is_tunnelled, len);
+        }
         if let (Travel::Tunnelled(tunnel) | Travel::Ipv4(tunnel), Some(home_address)) = (travel, home_address)
         {
             self.tunnels.note(home_address, tunnel, put_in, len);
@@ -160,7 +160,7 @@ impl Ipv6Carrier {
                 let kept: Vec<Ipv6Addr> = addresses.collect();
                 self.tunnels.retain(home_address, |tunnel| kept.contains(&tunnel.entry));
             }
-            Agent::Correspondent(_) => {}
+            Agent::Correspondent(_) | Agent::AccessRouter(_) => {}
         }
     }
 

@@ -4,11 +4,12 @@ use std::net::IpAddr;
 
 use careof_assist::PathId;
 use careof_base::Instant;
-use careof_mobility::v6::{Addresses, Tunnel};
+use careof_mobility::v6::Addresses;
 use careof_wire::ipv6::{Ipv6Header, fragment};
 
 use super::agent::Agent;
-use super::packets::{encapsulated, with_addresses};
+use super::behind::Inside;
+use super::packets::{Tunnels, encapsulated, with_addresses};
 use super::tunnels::Travel;
 use super::{Ipv6Carrier, Ipv6Setup};
 use crate::carrier::assists::{Heading, Shown};
@@ -20,11 +21,11 @@ impl Ipv6Carrier {
         let mut way = Way::PRESENT;
         let mut shown = std::mem::take(&mut self.shown);
         let mut packet = packet;
-        if self.assists_follow(header) {
+        if let Some(Inside { header: inside, at }) = self.followed_inside(header, packet) {
             shown.clear();
             shown.extend_from_slice(packet);
-            let path = self.present_path(header);
-            let outcome = self.show(now, Heading::Out, path, &mut shown);
+            let path = self.present_path(&inside);
+            let outcome = self.show(now, Heading::Out, path, shown.get_mut(at..).unwrap_or_default());
             if outcome == Shown::Stays {
                 self.shown = shown;
                 return;
@@ -43,18 +44,23 @@ impl Ipv6Carrier {
         match &self.agent {
             Agent::Home(_) => self.put_in_tunnel(way, header, packet),
             Agent::Mobile(_) | Agent::Correspondent(_) => self.put_out_own(now, way, header, packet),
+            // Its packets go another way.
+            Agent::AccessRouter(_) => false,
         }
     }
 
     /// Mobile node and correspondent node: [`Self::put_out`].
     fn put_out_own(&mut self, now: Instant, way: Way, header: &Ipv6Header, packet: &[u8]) -> bool {
         let (addresses, by) = match (&mut self.agent, &self.setup) {
-            (Agent::Mobile(node), Ipv6Setup::Mobile(setup)) => {
+            (Agent::Mobile(node), _) => {
                 let is_ours =
-                    header.source == setup.config.home_address && !header.destination.is_multicast();
-                let Some(delivery) = is_ours.then(|| node.delivery(header.destination)).flatten() else {
-                    return false;
+                    self.setup.home_address() == Some(header.source) && !header.destination.is_multicast();
+                let present = is_ours.then(|| node.delivery(header.destination)).flatten();
+                let back = || {
+                    let fast = self.fast.as_ref().filter(|_| is_ours)?;
+                    fast.way_back(node, header.destination)
                 };
+                let Some(delivery) = present.or_else(back) else { return false };
                 // The tunnel, or the straight way, begins at the address of the path in use.
                 if way.via.is_some_and(|via| via != PathId::Interface(delivery.interface)) {
                     return false;
@@ -81,7 +87,8 @@ impl Ipv6Carrier {
         let sent = if is_optimised {
             let mut optimised = std::mem::take(&mut self.scratch);
             let outcome = with_addresses(packet, &addresses, &mut optimised);
-            let sent = outcome.is_ok() && self.send_in(way.fragments, &optimised, None, interface);
+            let tunnels = Tunnels::of(&addresses);
+            let sent = outcome.is_ok() && self.send_in(way.fragments, &optimised, tunnels, interface);
             self.scratch = optimised;
             if outcome.is_err() {
                 self.carried.unsuitable += 1;
@@ -89,16 +96,16 @@ impl Ipv6Carrier {
             }
             sent
         } else {
-            self.send_in(way.fragments, packet, addresses.tunnel, interface)
+            self.send_in(way.fragments, packet, Tunnels::of(&addresses), interface)
         };
-        let travel = match (sent, is_optimised, addresses.tunnel) {
+        let travel = match (sent, is_optimised, Tunnels::of(&addresses).outermost()) {
             (false, ..) => {
                 self.carried.refused += 1;
                 return true;
             }
-            (true, true, _) => {
+            (true, true, tunnel) => {
                 self.carried.optimised_out += 1;
-                Travel::Straight
+                tunnel.map_or(Travel::Straight, Travel::Tunnelled)
             }
             (true, false, Some(tunnel)) => Travel::Tunnelled(tunnel),
             (true, false, None) => return true,
@@ -110,7 +117,7 @@ impl Ipv6Carrier {
     }
 
     /// Home agent: [`Self::put_out`].
-    fn put_in_tunnel(&mut self, way: Way, header: &Ipv6Header, packet: &[u8]) -> bool {
+    pub(super) fn put_in_tunnel(&mut self, way: Way, header: &Ipv6Header, packet: &[u8]) -> bool {
         let Agent::Home(agent) = &self.agent else { return false };
         // The newest; of several any will do (RFC 5648 section 6.1).
         let Some(&present) = agent.tunnels(header.destination).last() else { return false };
@@ -120,7 +127,7 @@ impl Ipv6Carrier {
             Some(PathId::CareOf(IpAddr::V6(exit))) => agent.tunnel_to(exit),
             Some(_) => return false,
         };
-        if self.send_in(way.fragments, packet, Some(tunnel), None) {
+        if self.send_in(way.fragments, packet, Tunnels::one(tunnel), None) {
             self.note_at_home(header.destination, tunnel, true, packet.len());
         } else {
             self.carried.refused += 1;
@@ -128,25 +135,26 @@ impl Ipv6Carrier {
         true
     }
 
-    /// As [`Self::send_packet`], in fragments of at most so many bytes if that is said.
+    /// As [`Self::send_through`], in fragments of at most so many bytes if that is said.
     fn send_in(
         &mut self,
         longest: Option<u16>,
         packet: &[u8],
-        tunnel: Option<Tunnel>,
+        tunnels: Tunnels,
         interface: Option<u32>,
     ) -> bool {
         // Through IPv4 the assists have nothing cut: routers there do so.
-        let is_ipv4 = tunnel.is_some_and(|tunnel| tunnel.ipv4_ends().is_some());
+        let is_ipv4 = tunnels.outermost().is_some_and(|tunnel| tunnel.ipv4_ends().is_some());
         let Some(longest) = longest.filter(|_| !is_ipv4) else {
-            return self.send_packet(packet, tunnel, interface);
+            return self.send_through(packet, tunnels, interface);
         };
         // The kernel fragments by what it knows of the path, which is too much here.
-        let mut outer = Vec::new();
-        match tunnel {
-            Some(tunnel) if encapsulated(packet, tunnel, 0, &mut outer).is_err() => return false,
-            Some(_) => {}
-            None => outer.extend_from_slice(packet),
+        let (mut outer, mut inside) = (packet.to_vec(), Vec::new());
+        for tunnel in tunnels.inner.into_iter().chain(tunnels.outer) {
+            std::mem::swap(&mut outer, &mut inside);
+            if encapsulated(&inside, tunnel, 0, &mut outer).is_err() {
+                return false;
+            }
         }
         let identification = self.random.next_u64() as u32;
         let Ok(fragments) = fragment(&outer, longest, identification) else { return false };
@@ -159,10 +167,12 @@ impl Ipv6Carrier {
             self.deliver(packet);
             return;
         }
+        let at = self.learn_inside(now, packet);
         let mut shown = std::mem::take(&mut self.shown);
         shown.clear();
         shown.extend_from_slice(packet);
-        if self.show(now, Heading::In, Some(path), &mut shown) != Shown::Stays {
+        let inside = shown.get_mut(at..).unwrap_or_default();
+        if self.show(now, Heading::In, Some(path), inside) != Shown::Stays {
             self.deliver(&shown);
         }
         self.shown = shown;

@@ -317,6 +317,32 @@ itself again is one again.",
             "required",
             "The interfaces, the preferred one first. See `[[interface]]` of Mobile IPv6."
         ),
+        key(
+            "map",
+            "array of tables",
+            "none",
+            "The mobility anchor points that the node uses where routers advertise them (RFC 5380). See `[[map]]` and *Mobility anchor points*.",
+        ),
+        key(
+            "map_selection",
+            "word",
+            "`\"furthest\"`",
+            "Which of several is used: `\"furthest\"`, the most distant one, which is left least often (RFC 5380 section 9.1); \
+`\"highest-preference\"`, the one that routers prefer; `\"nearest\"`. Of equals the one that the other criterion chooses.",
+        ),
+        key(
+            "map_attempts",
+            "whole number",
+            "`3`",
+            "Binding Updates without an acknowledgement, to a mobility anchor point or through it, after which it is left for another one or for \
+none. It is tried again after 30 s, each time after twice as long, up to 16 minutes.",
+        ),
+        key(
+            "map_forwarding",
+            "duration or word",
+            "`\"60 s\"`",
+            "For how long a mobility anchor point that was left for another one is told where to send packets on (RFC 5380 section 6.1), a multiple of 4 s; `\"off\"`: it is not told.",
+        ),
     ],
     elsewhere: &[
         ("interfaces", "write [[interface]], once for each, the preferred one first"),
@@ -339,6 +365,96 @@ itself again is one again.",
         ("foreign_agent", NO_FOREIGN_AGENTS),
         ("broadcasts", "IPv6 has no broadcasts"),
         ("probe", "leave it out: `path_monitor` finds that a path is silent"),
+        ("anchor_point", "write [[map]], once for each mobility anchor point"),
+        ("maps", "write [[map]], once for each mobility anchor point"),
+        ("map_preference", "write map_selection = \"highest-preference\""),
+    ],
+};
+
+pub(crate) static ANCHOR_POINT: Section = Section {
+    heading: "A mobility anchor point",
+    noun: "a mobility anchor point",
+    intro: "`role = \"anchor-point\"` (RFC 5380): a local home agent. A mobile node in its domain has a regional care-of address here, the only one that \
+its home agent and correspondent nodes know, and tells the anchor point its address on the link that it visits. So a movement within the domain \
+takes one message and its answer, as far as here. See *Mobility anchor points*.",
+    keys: root![
+        key(
+            "address",
+            "address",
+            "required",
+            "The anchor point's own address, as access routers advertise it. No interface may have it: the agent answers for it. It is of `network`, whose \
+first 64 bits regional care-of addresses share with it.",
+        ),
+        key(
+            "network",
+            "prefix",
+            "required",
+            "The network of the regional care-of addresses, such as `\"2001:db8:5::/64\"`. None of the links of the domain has it."
+        ),
+        key(
+            "delivery",
+            "word",
+            "`\"routed\"`",
+            "How packets for that network reach the agent: `\"routed\"`, routers send them here and there is no link; `\"proxy-ndp\"`, it is a link of \
+this host, as with a home agent.",
+        ),
+        key("interface", "interface", "required with `\"proxy-ndp\"`", "The interface to that link."),
+        key(
+            "domain",
+            "array of prefixes",
+            "everywhere",
+            "The networks of the links from which mobile nodes may register; others are refused with status 129 (RFC 5380 section 6.2).",
+        ),
+        key(
+            "neighbors",
+            "array of prefixes",
+            "none",
+            "Networks of links in other domains to which packets are sent on for mobile nodes that have left (RFC 5380 section 8).",
+        ),
+        key("forwarding", "duration", "`\"60 s\"`", "For how long they are at most, a multiple of 4 s."),
+        key(
+            "max_lifetime",
+            "duration",
+            "`\"30 min\"`",
+            "The longest binding granted, a multiple of 4 s, up to 262140 s."
+        ),
+        key("max_bindings", "whole number", "`100000`", "Bindings of all mobile nodes together."),
+        key(
+            "late_reverse_tunnel",
+            "duration",
+            "`\"5 s\"`",
+            "How long the agent still accepts tunnelled packets from an address that the mobile node has left. At most 60 s.",
+        ),
+        key(
+            "refresh_advice",
+            "percent",
+            "none",
+            "After how much of a granted lifetime mobile nodes are advised to renew it, 1 % to 95 %.",
+        ),
+        key(
+            "mobile_node",
+            "array of tables",
+            "required",
+            "The mobile nodes served. See `[[mobile_node]]` of a mobility anchor point."
+        ),
+        key(
+            "assist",
+            "table or text",
+            "`\"none\"`",
+            "What is done for TCP connections at handovers, as at a home agent, which does not hear of movements within the domain. See `[assist]`.",
+        ),
+        key("store", "table", "see below", "Where bindings outlive a crash. See `[store]`."),
+    ],
+    elsewhere: &[
+        ("home_network", "write `network`: the regional care-of addresses are of it"),
+        ("mobile_nodes", "write [[mobile_node]], once for each node"),
+        ("regional_address", "regional addresses are those of the [[mobile_node]] tables"),
+        ("home_agent", "a mobility anchor point knows no home agents"),
+        ("lifetime", "write `max_lifetime`"),
+        ("database", "write [store]"),
+        ("ipv4_address", "a mobility anchor point has no IPv4: write it in the home agent's file"),
+        ("max_bindings_per_node", "leave it out: a mobile node has one address at a mobility anchor point"),
+        ("route_optimization", "write it in the files of mobile nodes"),
     ],
 };
 
@@ -437,6 +553,59 @@ answers ARP for it while the node is away.",
     ],
 };
 
+pub(crate) static REGIONAL_NODE6: Section = Section {
+    heading: "`[[mobile_node]]` of a mobility anchor point",
+    noun: "the table of a mobile node of a mobility anchor point",
+    intro: "A mobile node served by a mobility anchor point. Two tables with the same `regional_address` and different `spi` are two keys of one node.",
+    keys: &[
+        key(
+            "regional_address",
+            "address",
+            "required",
+            "Its regional care-of address: `regional_address` of the mobile node's `[[map]]`, or where that says nothing the first 64 bits of the anchor \
+point's address and the last 64 of the home address.",
+        ),
+        key("permitted", "true or false", "`true`", "Whether it may register, as at a home agent."),
+        SPI,
+        KEY,
+        KEY_FILE,
+        ALGORITHM,
+        REPLAY,
+        REPLAY_WINDOW,
+        IDENTIFIER,
+    ],
+    elsewhere: &[
+        ("address", "write `regional_address`"),
+        ("home_address", "write `regional_address`: a mobility anchor point does not know home addresses"),
+    ],
+};
+
+pub(crate) static MAP6: Section = Section {
+    heading: "`[[map]]`",
+    noun: "the table of a mobility anchor point",
+    intro: "A mobility anchor point that a mobile node has a key for. Others that routers tell of are not used.",
+    keys: &[
+        key("address", "address", "required", "Its address, as routers advertise it."),
+        key(
+            "regional_address",
+            "address",
+            "formed",
+            "The mobile node's regional care-of address there. Without it the first 64 bits of `address` and the last 64 of the home address.",
+        ),
+        SPI,
+        KEY,
+        KEY_FILE,
+        ALGORITHM,
+        REPLAY,
+    ],
+    elsewhere: &[
+        ("home_address", "write `regional_address`"),
+        ("replay_window", "write it in the anchor point's file: only that judges timestamps"),
+        ("preference", "routers tell the preference"),
+        ("distance", "routers tell the distance"),
+    ],
+};
+
 pub(crate) static MOBILE_INTERFACE6: Section = Section {
     heading: "`[[interface]]` of Mobile IPv6",
     noun: "an interface of Mobile IPv6",
@@ -492,7 +661,8 @@ differ from those of Mobile IPv4.",
             "tunnel_mtu",
             "size or bytes",
             "`\"1460 B\"`",
-            "The MTU of the routes into it, 1280 bytes at least: 1460 leaves room for a second IPv6 header on a link of 1500.",
+            "The MTU of the routes into it, 1280 bytes at least: 1460 leaves room for a second IPv6 header on a link of 1500. On a mobile node with \
+`[[map]]` `\"1420 B\"`, for two.",
         ),
         key(
             "first_table",

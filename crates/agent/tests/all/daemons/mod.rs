@@ -6,6 +6,7 @@
 mod acceptance;
 mod capture;
 mod faults;
+mod hierarchical;
 mod ipv6;
 mod measurements;
 mod service;

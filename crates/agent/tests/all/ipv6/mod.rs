@@ -2,7 +2,10 @@
 
 mod assisted;
 mod at_home;
+pub(crate) mod domains;
 mod dual_stack;
+mod fast_handovers;
+mod hierarchical;
 pub(crate) mod network;
 mod optimised;
 mod silent_paths;

@@ -35,7 +35,7 @@ use careof_mobility::v6::{
     ServedMobileNode,
 };
 use careof_mobility::{InterfaceId, Selection};
-use careof_wire::icmpv6::{LinkLayerAddress, PrefixInformation, PrefixLifetime};
+use careof_wire::icmpv6::{LinkLayerAddress, MapOption, PrefixInformation, PrefixLifetime};
 use careof_wire::mip6::Spi;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -144,7 +144,7 @@ fn on_link(name: &str, address: Option<Ipv6Addr>) -> careof_lab::InterfaceConfig
 }
 
 /// A route by a next hop.
-fn route(host: &Host, name: &'static str, to: (Ipv6Addr, u8), via: Ipv6Addr) {
+pub(crate) fn route(host: &Host, name: &'static str, to: (Ipv6Addr, u8), via: Ipv6Addr) {
     let set = host.run(move || {
         let mut netlink = Netlink::open()?;
         let to = Route::to(to.0.into(), to.1, netlink.index_of(name)?);
@@ -197,6 +197,17 @@ pub(crate) struct Advertising {
 
 impl Advertising {
     pub(crate) fn start(host: &Host, interface: &'static str, prefix: Prefix, clock: Clock) -> Self {
+        Self::with_maps(host, interface, prefix, Vec::new(), clock)
+    }
+
+    /// A router that tells of mobility anchor points as well.
+    pub(crate) fn with_maps(
+        host: &Host,
+        interface: &'static str,
+        prefix: Prefix,
+        maps: Vec<MapOption>,
+        clock: Clock,
+    ) -> Self {
         let prefix = PrefixInformation {
             prefix_length: prefix.length(),
             on_link: true,
@@ -208,6 +219,7 @@ impl Advertising {
         };
         let config = AdvertisingConfig {
             prefixes: vec![prefix],
+            maps,
             // Nobody has to be quick: on a busy machine a router must not be taken for lost.
             lifetime_secs: 1800,
             ..AdvertisingConfig::new(Ipv6Addr::UNSPECIFIED, LinkLayerAddress([2, 0, 0, 0, 0, 1]))
@@ -433,6 +445,7 @@ impl Network {
             optimistic_detection: true,
             host: HostOptions::for_ipv6(),
             assist: None,
+            fast_handover: None,
         }
     }
 

@@ -113,3 +113,12 @@ pub(crate) fn completed_when(run: impl Fn(u64) -> Option<Ran>) -> Option<Ran> {
 pub(crate) fn flow<'a>(summary: &'a Summary, name: &str) -> &'a FlowSummary {
     summary.flows.iter().find(|flow| flow.name == name).unwrap()
 }
+
+/// How often an assist on `node` said that it did this.
+pub(crate) fn did(events: &Columns, node: &str, what: &str) -> usize {
+    let [kinds, causes, nodes] = ["kind", "cause", "node"].map(|name| events.by_name(name).unwrap());
+    (0..events.rows())
+        .filter(|row| kinds.text(*row) == Some("assist") && causes.text(*row) == Some(what))
+        .filter(|row| nodes.text(*row) == Some(node))
+        .count()
+}

@@ -142,6 +142,13 @@ impl AccessRouter {
         self.config.clock = clock;
     }
 
+    /// The router's link-local address on one of its links is another one than was configured, as when the link came up only now.
+    pub fn set_link_local(&mut self, interface: InterfaceId, link_local: Ipv6Addr) {
+        if let Some(link) = self.config.links.iter_mut().find(|link| link.interface == interface) {
+            link.link_local = link_local;
+        }
+    }
+
     /// The key of a mobile node at `care_of` on one of the links, known from now on in place of any before (RFC 5269, or by
     /// configuration). Gives `false`, and knows it not, when there are too many.
     pub fn set_key(&mut self, care_of: Ipv6Addr, security: SecurityAssociation) -> bool {
@@ -213,6 +220,13 @@ impl AccessRouter {
                 )
             }
         }
+    }
+
+    /// Whether packets for `address` do anything but go on to its link at present: only then the owner has to show them
+    /// ([`AccessRouter::handle_packet`]). To be asked again after each call.
+    #[must_use]
+    pub fn sees_to(&self, address: Ipv6Addr) -> bool {
+        self.standing(address) != Standing::Go(Way::Link) || self.buffers.holds(address)
     }
 
     fn standing(&self, address: Ipv6Addr) -> Standing {

@@ -51,6 +51,13 @@ impl HierarchicalMobileNode {
         self.told.map(|(regional, _)| regional)
     }
 
+    /// The regional care-of address whose packets come in tunnels that begin at `entry`, where that is a mobility anchor point that the
+    /// node is registered with, or was until lately.
+    #[must_use]
+    pub fn regional_behind(&self, entry: Ipv6Addr) -> Option<Ipv6Addr> {
+        self.regionals().find(|known| known.map == entry).map(|known| known.regional)
+    }
+
     /// A packet from a regional care-of address, in the tunnel to its mobility anchor point.
     fn through_map(&self, addresses: Addresses) -> Option<(InterfaceId, Addresses, Option<Ipv6Addr>)> {
         let source = outer_source(&addresses);

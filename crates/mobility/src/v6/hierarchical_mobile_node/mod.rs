@@ -239,6 +239,12 @@ impl HierarchicalMobileNode {
         self.home.care_of()
     }
 
+    /// The home agent, if it is known.
+    #[must_use]
+    pub const fn home_agent(&self) -> Option<Ipv6Addr> {
+        self.home.home_agent()
+    }
+
     /// The mobility anchor point in use, and the on-link care-of address registered there.
     #[must_use]
     pub fn map(&self) -> Option<(Ipv6Addr, Ipv6Addr)> {

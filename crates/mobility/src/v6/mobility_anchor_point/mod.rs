@@ -49,6 +49,13 @@ impl MobilityAnchorPoint {
         HomeAgent::with_role(now, role, config, random.into()).map(Self)
     }
 
+    /// The home agent that it is, for an owner that carries home agents and mobility anchor points alike. The *home addresses* that it
+    /// serves are regional care-of addresses.
+    #[must_use]
+    pub fn into_home_agent(self) -> HomeAgent {
+        self.0
+    }
+
     /// Sets its time of day, after a clock was stepped.
     pub fn set_clock(&mut self, clock: WallClock) {
         self.0.set_clock(clock);
