@@ -58,6 +58,8 @@ class Mechanism:
     settings: tuple[str, ...]
     warned: bool = False
     """Whether it has to know of the handover ahead."""
+    network: str = ""
+    """What the network has for it: lines of `[mobility]` and after it."""
 
 
 MECHANISMS = (
@@ -66,6 +68,8 @@ MECHANISMS = (
         Mechanism(one.name, (f"assist={one.key}", *one.settings), warned=one is FREEZE)
         for one in (FAST_RETRANSMIT, FREEZE, MOBILE_TCP, TCP_CM)
     ),
+    Mechanism("HMIPv6", ("assist=none",), network='[nodes]\ngateway = "map"\n'),
+    Mechanism("FMIPv6", ("assist=none",), warned=True, network="fast_handover = true\n"),
     Mechanism("replay", ("assist=replay",)),
     Mechanism("careof's defaults", ("assist=default",)),
 )
@@ -87,7 +91,10 @@ class Moved:
         return HANDOVER_S + self.phase * self.round_trip_ms / 1e3 / PHASES
 
     def scenario(self) -> str:
-        """Its scenario: an eighth of the way to the core from each end, twice as much to the home agent and back."""
+        """Its scenario: an eighth of the way to the core from each end, twice as much to the home agent and back.
+
+        Mobility anchor points stand where the access routers are, and the access routers beside each other.
+        """
         eighth = f'rate = "unlimited", delay = "{self.round_trip_ms / 8:g} ms"'
         product = self.round_trip_ms / 1e3 * RATE_MBIT * 1e6 / 8 / 1500
         cell = f'rate = "{RATE_MBIT} Mbit/s", delay = "0 s", queue = "{max(round(product), 20)} packets"'
@@ -107,7 +114,7 @@ new = {{ {cell}, between = ["router-new", "mobile"] }}
 [mobility]
 protocol = "mobile-ipv6"
 discovery = {{ response_delay = "0 s" }}
-[[handover]]
+{self.mechanism.network}[[handover]]
 at = "{1e6 * self.at_s:.0f} us"
 from = "old"
 to = "new"
