@@ -38,6 +38,7 @@ SCENARIOS = {
         "handover.1.at": "5 s",
         "handover.2.at": "7 s",
     },
+    "hmipv6": {"duration": "8 s", "handover.0.at": "2 s", "handover.1.at": "4 s", "handover.2.at": "6 s"},
 }
 ENHANCED_PACKET = 6
 UDP, DSMIPV6_PORT = 17, 4191
@@ -150,6 +151,45 @@ def test_tshark_tells_tunnels_from_optimised_routes(runs: dict[str, Path]) -> No
     assert tshark(mobile, "-Y", straight) == []
     mobile = captured(runs["route-optimisation"])
     assert len(tshark(mobile, "-Y", straight)) > 10 * len(tshark(mobile, "-Y", tunnelled)) > 0
+
+
+def test_tshark_sees_the_home_agents_tunnel_in_that_of_the_anchor_point(runs: dict[str, Path]) -> None:
+    shown = ["-T", "fields", "-E", "separator=;", "-e", "ipv6.src", "-e", "ipv6.dst"]
+    lines = tshark(captured(runs["hmipv6"]), "-Y", "tcp && ipv6", *shown)
+    assert len(lines) > 1000
+    ends = {tuple(tuple(side.split(",")) for side in line.split(";")) for line in lines}
+    # Links have the first twelve networks, and home has the next; the anchor points follow.
+    node, agent, regional = "2001:db8:0:d::2", "2001:db8:0:d::1", ["2001:db8:0:e::", "2001:db8:0:f::"]
+    care_of = [f"2001:db8:0:{link}:0:ff:fe00:{link}02" for link in ("9", "a", "b", "c")]
+    peer = "2001:db8:0:2::2"
+    # What the mobile node drops while it has no way is in the capture, too.
+    assert {source for source, _ in ends if len(source) != 3} <= {(node,)}
+    ends = {(source, destination) for source, destination in ends if len(source) == 3}
+    for source, destination in ends:
+        anchor, inside = [side[0] for side in (source, destination) if side[0] not in care_of], (source, destination)
+        assert anchor in (["2001:db8:0:e::1"], ["2001:db8:0:f::1"])
+        assert {side[1] for side in inside} in ({agent, f"{net}2"} for net in regional)
+        assert {side[2] for side in inside} == {node, peer}
+    # Both ways through either anchor point from two links each; and after the third move, those of before from the other domain.
+    assert {(source[0], source[1]) for source, _ in ends if source[2] == node} == {
+        (care_of[at], f"{net}2") for net, places in zip(regional, ((0, 1), (2, 3)), strict=True) for at in places
+    }
+
+
+def test_updates_to_the_anchor_point_say_so_and_bind_the_regional_address(runs: dict[str, Path]) -> None:
+    ask, home, local = 0x80, 0x40, 0x08
+    seen = set()
+    for message in mobility_headers(captured(runs["hmipv6"])):
+        if message.kind == BINDING_UPDATE:
+            flags = message.header[8]
+            assert flags in (ask | home, ask | local)
+            # The home address of either is what it binds (RFC 6275 section 6.3, RFC 5380 section 6.1).
+            seen.add((flags & local != 0, message.real_source[:8].hex()))
+    assert seen == {
+        (True, "20010db80000000e"),
+        (True, "20010db80000000f"),
+        (False, "20010db80000000d"),
+    }
 
 
 def test_tshark_reads_binding_updates_in_udp_and_ipv6_in_ipv4(runs: dict[str, Path]) -> None:

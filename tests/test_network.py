@@ -66,6 +66,16 @@ def test_over_ipv6_the_addresses_are_those_that_the_mobile_node_forms() -> None:
     assert "15 s  west → east  make before break, both links up for 1 s" in lines
 
 
+def test_mobility_anchor_points_stand_with_their_networks_and_domains() -> None:
+    lines = printed(SCENARIOS / "ipv6" / "hmipv6.toml")
+    for net, name, routers in (("e", "map-west", "router-a, router-b"), ("f", "map-east", "router-c, router-d")):
+        address = f"2001:db8:0:{net}::"
+        assert f"regional network {address}/64 {name} {address}1 anchor point of {routers}, preference 10" in [
+            line.strip().replace("  ", " ") for line in lines
+        ]
+    assert "Hierarchical Mobile IPv6 with map-west, map-east, through the home agent both ways" in lines
+
+
 def test_a_foreign_agent_is_said_to_lend_its_address() -> None:
     lines = printed(SCENARIOS / "smooth-handoff.toml")
     assert any(line.endswith("care-of address on first") and "foreign-agent-first" in line for line in lines)

@@ -84,6 +84,12 @@ impl Passage {
         }
     }
 
+    /// Whether the entry of a tunnel of IPv6 cuts its packet rather than tell the sender: none is told that less than the least MTU is too
+    /// much (RFC 2473 section 7.1).
+    pub(crate) const fn takes_in_fragments(&self, inner: &Header) -> bool {
+        matches!(self.wrapping, Wrapping::Ipv6) && inner.total_len() <= Ipv6Header::MIN_MTU
+    }
+
     /// The header of `inner` on this passage. A new datagram has the given identification.
     pub(crate) fn wrap(&self, inner: &Header, in_fragments: bool, identification: u16) -> Header {
         let Header { len, payload_len, .. } = *inner;
@@ -113,6 +119,7 @@ impl Passage {
             // Routers of IPv4 may cut what those of IPv6 may not (RFC 4213 section 3.2.1).
             dont_fragment: inner.dont_fragment
                 && !in_fragments
+                && !self.takes_in_fragments(inner)
                 && !matches!(self.wrapping, Wrapping::Ipv6InIpv4 { .. }),
             more_fragments: false,
         }

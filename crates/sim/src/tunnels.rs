@@ -73,12 +73,30 @@ impl Simulation {
             return;
         }
         match self.pool[packet].in_fragments {
-            0 => self.route_on(node, packet),
+            0 => self.send_as_known(node, packet, |this, part| this.route_on(node, part)),
             longest => {
                 // Another tunnel on the way takes the fragments as they are.
                 self.pool[packet].in_fragments = 0;
                 self.cut(node, packet, longest, |this, part| this.route_on(node, part));
             }
+        }
+    }
+
+    /// Sends a packet that has entered a tunnel, in fragments where that is known not to take it whole and the entry cuts it.
+    pub(crate) fn send_as_known(
+        &mut self,
+        node: NodeId,
+        packet: PacketRef,
+        send: impl Fn(&mut Self, PacketRef),
+    ) {
+        let header = self.pool[packet].outermost();
+        let known = match self.tunnel_mtus.is_empty() || header.dont_fragment || !header.is_ipv6() {
+            true => None,
+            false => self.tunnel_mtus.get(&(node, header.destination)).and_then(|mtu| mtu.get(self.now)),
+        };
+        match known {
+            Some(mtu) => self.cut(node, packet, mtu, send),
+            None => send(self, packet),
         }
     }
 
@@ -153,7 +171,11 @@ impl Simulation {
         let overhead = passage.overhead(header.source);
         let known = self.tunnel_mtus.get(&(node, passage.exit)).and_then(|mtu| mtu.get(self.now));
         let Some(mtu) = known.map(|mtu| mtu.saturating_sub(overhead)) else { return false };
-        if !header.dont_fragment || in_fragments != 0 || header.total_len() <= mtu {
+        if !header.dont_fragment
+            || passage.takes_in_fragments(header)
+            || in_fragments != 0
+            || header.total_len() <= mtu
+        {
             return false;
         }
         let (to, inner) = (header.source, self.pool[packet].clone());

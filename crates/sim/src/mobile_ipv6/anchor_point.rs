@@ -6,6 +6,8 @@ use careof_assist::{PathId, Towards};
 use careof_mobility::v6::{Addresses, BindingChanged, MobilityAnchorPoint, Prefix};
 use careof_mobility::{InterfaceId, PathProperties};
 use careof_plan::{Locator, NodeId};
+use careof_wire::PathReport;
+use careof_wire::mip6::Lifetime;
 
 use super::{Ipv6Host, Ipv6Role};
 use crate::agents::Agent;
@@ -26,11 +28,6 @@ impl Simulation {
     /// Whether `address` is a regional care-of address of the mobile node at `node`.
     pub(crate) fn is_regional_address_of(&self, node: NodeId, address: Locator) -> bool {
         !self.topology.anchor_points.is_empty() && self.topology.mobile_at_regional(address) == Some(node)
-    }
-
-    /// The home address of the mobile node with this regional care-of address.
-    fn home_of_regional(&self, regional: Locator) -> Option<Locator> {
-        self.topology.homes.address_of(self.topology.mobile_at_regional(regional)?)
     }
 
     /// The regional care-of address at the mobility anchor point `node` of the mobile node with this home address.
@@ -86,20 +83,30 @@ impl Simulation {
         agent.serves(self.address_v6(from)).then_some((Towards::Peer, None))
     }
 
-    /// Mobility anchor point: the binding of a regional address has changed. Its assists see to moves within the domain; one that has
-    /// left it has told its home agent, too, whose assists then do.
+    /// Mobility anchor point: the binding of a regional address has changed. Its assists see to moves within the domain, and to what it had
+    /// sent to a mobile node that has left: where packets are sent on, the home agent sees no gap.
     pub(super) fn regional_binding_changed(&mut self, node: NodeId, change: &BindingChanged) {
         let regional = self.locate(change.home_address);
-        let Some(home_address) = self.home_of_regional(regional) else { return };
-        if let Some(home) =
-            self.topology.mobile_at_regional(regional).and_then(|one| self.topology.homes.of(one))
-        {
+        let Some(mobile) = self.topology.mobile_at_regional(regional) else { return };
+        let Some(home_address) = self.topology.homes.address_of(mobile) else { return };
+        if let Some(home) = self.topology.homes.of(mobile) {
             self.binding_changed(home.agent, home_address);
         }
-        if self.is_in_domain(node, change.care_of) {
-            let mobile = IpAddr::V6(self.address_v6(home_address));
-            self.assist_moved(node, mobile, change.path, change.received);
-        }
+        let (is_here, is_bound) =
+            (self.is_in_domain(node, change.care_of), change.lifetime != Lifetime::ZERO);
+        let Some(host) = self.ipv6(node) else { return };
+        let comes_back = match (is_bound, is_here) {
+            (true, true) => host.abroad.remove(&regional),
+            (true, false) => {
+                host.abroad.insert(regional);
+                false
+            }
+            (false, _) => false,
+        };
+        // What is kept of one that comes back is of long ago, and others have seen to it.
+        let report = comes_back.then(|| PathReport { old_path_lost: Some(false), ..PathReport::default() });
+        let mobile = IpAddr::V6(self.address_v6(home_address));
+        self.assist_moved(node, mobile, report.or(change.path), change.received);
     }
 
     /// Whether a mobility anchor point sends what comes to this regional address on to `care_of`.

@@ -35,7 +35,7 @@ impl Simulation {
             let straight = addresses.tunnel.is_none();
             self.note_passed(node, interface, Passed { sent: true, straight, bytes });
         }
-        self.send_to_next_hop(node, interface, packet);
+        self.send_as_known(node, packet, |this, part| this.send_to_next_hop(node, interface, part));
     }
 
     /// The same while nothing is registered: by way of the previous access router, if there is a tunnel to it.
@@ -52,7 +52,7 @@ impl Simulation {
         };
         let outer = self.tunnel_passage(tunnel);
         if self.put_in_tunnel(node, packet, inner) && self.put_in_tunnel(node, packet, outer) {
-            self.send_to_next_hop(node, interface, packet);
+            self.send_as_known(node, packet, |this, part| this.send_to_next_hop(node, interface, part));
         }
     }
 

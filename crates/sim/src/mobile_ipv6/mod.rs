@@ -56,6 +56,8 @@ pub(crate) struct Ipv6Host {
     addresses: BTreeSet<Ipv6Addr>,
     /// Mobile node: its part in fast handovers.
     fast: Option<Box<FastMobile>>,
+    /// Mobility anchor point: the regional addresses whose mobile nodes have left the domain.
+    abroad: BTreeSet<Locator>,
 }
 
 /// The part that a node has.
@@ -272,7 +274,7 @@ impl Simulation {
         if matches!(role, Ipv6Role::None) && neighborhoods.is_empty() {
             return Ok(None);
         }
-        let (tunnels, addresses) = (BTreeMap::new(), BTreeSet::new());
+        let (tunnels, addresses, abroad) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         let fast = match &role {
             Ipv6Role::Mobile(_) => {
                 careof_plan::fast_handover(&self.scenario, &self.topology, self.run, node)?
@@ -286,7 +288,7 @@ impl Simulation {
             Ok::<_, ConfigError>(Box::new(FastMobile::new(agent, plan, is_buffered)))
         });
         let fast = fast.transpose()?;
-        Ok(Some(Ipv6Host { role, neighborhoods, tunnels, addresses, fast }))
+        Ok(Some(Ipv6Host { role, neighborhoods, tunnels, addresses, fast, abroad }))
     }
 
     pub(super) fn ipv6(&mut self, node: NodeId) -> Option<&mut Ipv6Host> {
@@ -436,8 +438,10 @@ impl Simulation {
             self.note_passed(node, interface, Passed { sent: true, straight: false, bytes });
         }
         match interface {
-            Some(interface) => self.send_to_next_hop(node, interface, packet),
-            None => self.route_on(node, packet),
+            Some(interface) => {
+                self.send_as_known(node, packet, |this, part| this.send_to_next_hop(node, interface, part));
+            }
+            None => self.send_as_known(node, packet, |this, part| this.route_on(node, part)),
         }
     }
 

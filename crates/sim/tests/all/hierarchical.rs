@@ -164,6 +164,28 @@ fn packets_leave_room_for_both_tunnels_and_find_their_size_where_they_do_not() {
     }
 }
 
+/// RFC 2473 section 7.1: where links take no more than every link of IPv6 does, the entries of tunnels cut what senders cannot make smaller.
+#[test]
+fn over_the_narrowest_links_tunnels_within_tunnels_are_cut_and_put_together() {
+    for link in ["a", "core-west", "west-a"] {
+        let narrow = format!("links.{link}.mtu=1280 B");
+        let (summary, _) = run(&[
+            "assist=none",
+            "mobility.leave_room=false",
+            "duration=5 s",
+            &narrow,
+            "handover.0.at=4 s",
+            "handover.1.at=4.3 s",
+            "handover.2.at=4.6 s",
+        ]);
+        assert!(summary.packets.fragmented > 100, "{link}: {}", summary.packets.fragmented);
+        // The first flight is lost, and what follows it grows by a segment a round trip.
+        for flow in &summary.flows {
+            assert!(flow.bytes_delivered > 40_000, "{link}: {} of {}", flow.bytes_delivered, flow.name);
+        }
+    }
+}
+
 /// The anchor point of the west hangs beside the way, and nothing comes through to it.
 fn lost(text: &str) -> String {
     text.replace("between = [\"core\", \"map-west\"]", "between = [\"core\", \"hub\"]")
