@@ -52,7 +52,7 @@ impl Simulation {
         };
         let outer = self.tunnel_passage(tunnel);
         if self.put_in_tunnel(node, packet, inner) && self.put_in_tunnel(node, packet, outer) {
-            self.send_to_next_hop(node, interface, packet);
+            self.send_as_known(node, packet, |this, part| this.send_to_next_hop(node, interface, part));
         }
     }
 

@@ -441,12 +441,8 @@ fn by_chance(world: u64) -> String {
                 gap = random.below(800);
                 writeln!(text, "interruption = \"{gap} ms\"").unwrap();
             }
-            writeln!(
-                text,
-                "queued = \"{}\"",
-                pick(random, &["drain-late", "drop", "drop-with-icmp", "re-route"])
-            )
-            .unwrap();
+            writeln!(text, "queued = \"{}\"", pick(random, &["drain-late", "drop", "drop-with-icmp"]))
+                .unwrap();
             current = to;
         }
         at += gap + 1 + random.below(2_500);
