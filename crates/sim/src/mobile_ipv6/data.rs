@@ -127,11 +127,10 @@ impl Simulation {
             }
             (_, wrapping) => match (host.mobile(), wrapping) {
                 (Some(mobile), Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { udp: false }) => {
+                    // The previous access router sends on what comes for the previous care-of address.
                     let entry = addresses.tunnel.map(|tunnel| tunnel.entry);
-                    let is_sent_on = |fast: &super::fast_handover::FastMobile| {
-                        entry.is_some_and(|entry| fast.agent().accepts_tunnel_from(entry))
-                    };
-                    if host.fast.as_ref().is_some_and(is_sent_on) {
+                    let is_sent_on = host.fast.as_ref().zip(entry);
+                    if is_sent_on.is_some_and(|(fast, entry)| fast.agent().accepts_tunnel_from(entry)) {
                         return true;
                     }
                     mobile.listens_on(interface) && mobile.accepts_tunnels(&addresses)
