@@ -282,106 +282,6 @@ impl Ipv6Carrier {
         outcome
     }
 
-    /// Home agent: a packet for it, or for a mobile node that is away.
-    fn take_at_home_agent(&mut self, now: Instant, header: &Ipv6Header, packet: &[u8]) {
-        if self.own.contains(&header.destination) {
-            return self.take_for_home_agent(now, packet, None);
-        }
-        // Its way to the care-of address leads through a home address that is away, too: it would be wrapped for ever.
-        let is_tunnelled = matches!(header.next_header, protocol::IPV6 | protocol::IP_IN_IP);
-        if self.own.contains(&header.source) && is_tunnelled {
-            return self.carried.looping += 1;
-        }
-        self.carry_out(now, header, packet)
-    }
-
-    /// Home agent: a packet for one of its addresses, which came through `tunnel` or by itself.
-    pub(super) fn take_for_home_agent(&mut self, now: Instant, bytes: &[u8], tunnel: Option<Tunnel>) {
-        let whole;
-        let mut bytes = bytes;
-        let mut parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
-        if matches!(&parsed, Ok(packet) if packet.fragment.is_some_and(|fragment| !fragment.is_atomic())) {
-            match self.fragments.0.handle_fragment(now, bytes) {
-                Ok(Some(put_together)) => whole = put_together,
-                Ok(None) => return,
-                Err(_) => return self.carried.malformed += 1,
-            }
-            bytes = &whole;
-            parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
-        }
-        let Ok(packet) = parsed else { return self.carried.malformed += 1 };
-        let addresses = Addresses { tunnel, ..addresses_of(&packet) };
-        let Some(side) = self.setup.home_side() else { return };
-        let interface = side.interface;
-        match packet.protocol {
-            // No packet of IPv6 comes from there: that would pass for a tunnel through IPv4.
-            protocol::IPV6 | protocol::IP_IN_IP if packet.header.source.to_ipv4_mapped().is_some() => {
-                self.carried.not_ours += 1;
-            }
-            protocol::IPV6 if tunnel.is_none() => self.take_reverse_tunnelled(now, &packet),
-            protocol::IP_IN_IP if tunnel.is_none() => {
-                self.take_ipv4_reverse_tunnelled(packet.payload, packet.header.source);
-            }
-            mip6::PROTOCOL => {
-                self.tell_traffic(addresses.real_source(), addresses.source, packet.payload);
-                self.tell_agent(now, Input::Mobility { interface, addresses, message: packet.payload });
-            }
-            protocol::ICMPV6 => self.take_icmp_for_home_agent(now, interface, addresses, &packet),
-            _ => self.carried.for_nobody += 1,
-        }
-    }
-
-    /// Home agent: a packet out of a tunnel from a mobile node.
-    fn take_reverse_tunnelled(&mut self, now: Instant, outer: &Packet<'_>) {
-        let Ok((inner, _)) = Ipv6Header::parse(outer.payload) else { return self.carried.malformed += 1 };
-        let Agent::Home(agent) = &self.agent else { return };
-        if !agent.accepts_reverse_tunnel(inner.source, outer.header.source) {
-            return self.carried.not_ours += 1;
-        }
-        let way = agent.tunnel_to(outer.header.source);
-        self.note_at_home(inner.source, way, false, outer.payload.len());
-        if self.own.contains(&inner.destination) {
-            let tunnel = Tunnel { entry: outer.header.source, exit: outer.header.destination };
-            return self.take_for_home_agent(now, outer.payload, Some(tunnel));
-        }
-        // To another mobile node that is away, too, the routes lead back here.
-        self.carry_in(now, PathId::CareOf(outer.header.source.into()), outer.payload);
-    }
-
-    fn take_icmp_for_home_agent(
-        &mut self,
-        now: Instant,
-        interface: InterfaceId,
-        addresses: Addresses,
-        packet: &Packet<'_>,
-    ) {
-        let (source, destination) = (packet.source(), packet.destination());
-        let Ok(message) = Icmpv6Message::parse(source, destination, packet.payload) else {
-            return self.carried.malformed += 1;
-        };
-        let own = self.own.first().copied().unwrap_or(Ipv6Addr::UNSPECIFIED);
-        if self.relay_ipv4_error(&message, own) {
-            return;
-        }
-        let (to, answer) = match message {
-            Icmpv6Message::EchoRequest(echo) if !source.is_multicast() => {
-                (source, Icmpv6Message::EchoReply(echo))
-            }
-            message => match errors::between_home_addresses(&message, own) {
-                Some((to, told)) => {
-                    self.note_unreachable(now, &message, &told);
-                    self.carried.errors_relayed += 1;
-                    (to, told)
-                }
-                None => {
-                    let (hop_limit, message) = (packet.header.hop_limit, packet.payload);
-                    return self.tell_agent(now, Input::Icmp { interface, addresses, hop_limit, message });
-                }
-            },
-        };
-        self.deliver_icmp(own, to, &answer);
-    }
-
     /// Mobile node: packets out of tunnels.
     pub(super) fn take_tunnelled(&mut self, now: Instant) -> Result<(), Error> {
         let Some(socket) = self.sockets.tunnel.take() else { return Ok(()) };
@@ -665,7 +565,12 @@ impl Ipv6Carrier {
         }
         let change = self.routers.heard(now, interface, ip.source, &advertisement);
         if !matches!(self.setup, Ipv6Setup::HierarchicalMobile(_)) {
-            return self.tell_routers(now, change.into_iter().collect());
+            let is_new = change.is_some();
+            self.tell_routers(now, change.into_iter().collect());
+            if is_new {
+                self.fast_router_heard(now, interface);
+            }
+            return;
         }
         let is_new = change.is_some();
         if let Some(change) = change {

@@ -34,6 +34,8 @@ pub(super) struct FastMobile {
     is_misled: bool,
     /// It has announced itself on the link of this interface, at this router, and is not registered there yet.
     arrived: Option<(InterfaceId, RouterInfo)>,
+    /// The link of this interface has this router, although it may not have been heard there.
+    new_router: Option<(InterfaceId, Ipv6Addr)>,
     /// It has come to the link of this interface and knows nothing of the router there: it goes on when it has an address.
     unannounced: Option<InterfaceId>,
     /// The previous care-of address of the handover under way, or of the last one.
@@ -65,6 +67,7 @@ impl FastMobile {
             gone_as: None,
             is_misled: false,
             arrived: None,
+            new_router: None,
             unannounced: None,
             previous: None,
             assigned: None,
@@ -117,9 +120,9 @@ impl FastMobile {
         self.previous.filter(|_| self.agent.accepts_tunnel_from(entry))
     }
 
-    /// The router of a link where nothing is registered yet, and perhaps nothing heard.
+    /// The router of a link that the node has come to, which perhaps has not been heard there.
     pub(super) fn router_of_new_link(&self) -> Option<(InterfaceId, Ipv6Addr)> {
-        self.arrived.map(|(interface, router)| (interface, router.address))
+        self.new_router
     }
 
     /// How the mobile node sends while the new care-of address is not registered: as from the previous one, through a tunnel back to the
@@ -189,17 +192,31 @@ impl Ipv6Carrier {
         let is_new = fast.current.replace(interface) != Some(interface);
         (fast.arrived, fast.unannounced) = (None, None);
         node.set_forwarded(false);
+        self.fast_go_from(now, interface, is_new);
+    }
+
+    /// The router of a link has been heard anew. It may be the one that the mobile node is registered at, before it was heard.
+    pub(super) fn fast_router_heard(&mut self, now: Instant, interface: InterfaceId) {
+        if self.fast.as_ref().is_some_and(|fast| fast.current == Some(interface)) {
+            self.fast_go_from(now, interface, true);
+            self.drain(now);
+        }
+    }
+
+    /// Handovers go from the router of this link; asks it what is nearby if that is `wanted`.
+    fn fast_go_from(&mut self, now: Instant, interface: InterfaceId, wanted: bool) {
+        let (Some(fast), Agent::Mobile(node)) = (&mut self.fast, &self.agent) else { return };
         let (Some(mut router), Some(care_of)) =
             (fast.at(interface).map(|point| point.router.clone()), node.care_of())
         else {
             return;
         };
         router.care_of = care_of;
-        if let Some(heard) = self.routers.first_hop(interface, care_of) {
-            router.link_local = heard;
-        }
+        let heard = self.routers.first_hop(interface, care_of);
+        router.link_local = heard.unwrap_or(router.link_local);
         fast.agent.set_current(now, router);
-        if is_new {
+        // One that has not been heard cannot be asked yet.
+        if wanted && heard.is_some() {
             fast.agent.discover(now, &[]);
         }
     }
@@ -213,6 +230,7 @@ impl Ipv6Carrier {
         };
         if !up {
             fast.arrived = fast.arrived.filter(|(arrived, _)| *arrived != interface);
+            fast.new_router = fast.new_router.filter(|(arrived, _)| *arrived != interface);
             fast.unannounced = fast.unannounced.filter(|arrived| *arrived != interface);
         }
         // While it can be reached where it is registered nobody has to send anything on.
@@ -276,6 +294,7 @@ impl Ipv6Carrier {
             Event::Attached { interface, new, router } => {
                 fast.announced += 1;
                 fast.arrived = Some((interface, router));
+                fast.new_router = Some((interface, router.address));
                 fast.previous = node.care_of().filter(|previous| *previous != new).or(fast.previous);
                 node.set_forwarded(fast.setup.is_buffered && !fast.is_misled);
                 self.take_new_care_of(now, interface, new);

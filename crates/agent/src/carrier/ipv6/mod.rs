@@ -31,6 +31,7 @@ mod detection;
 mod dual_stack;
 mod errors;
 mod fast_handover;
+mod home_agent;
 mod home_link;
 mod mobile;
 mod neighbours;

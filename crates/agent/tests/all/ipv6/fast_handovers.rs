@@ -89,7 +89,7 @@ fn start(network: &Network) -> [Running; 4] {
         let formed = network.mobile.run(move || {
             let mut netlink = careof_lab::Netlink::open()?;
             let index = netlink.index_of(name)?;
-            netlink.autoconfigure_as(index, care_of(link).into())
+            netlink.autoconfigure_as(index, care_of(link))
         });
         formed.unwrap().unwrap();
     }
