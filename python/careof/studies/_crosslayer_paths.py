@@ -154,40 +154,54 @@ class Crossing:
     def scenario(self) -> str:
         """Its scenario."""
         p, delays = self.paths, self.paths.delays(self.way)
-        # A message is a hundredth of the model's time.
-        model_s = _REGISTERED_AND_BACK.seconds(delays)
-        rate = round(100 / model_s) * 8 * _MESSAGE_B
-
-        def path(name: str, delay: int, *ends: str) -> str:
-            between = ", ".join(f'"{end}"' for end in ends)
-            return f'{name} = {{ rate = "unlimited", delay = "{delay} ms", between = [{between}] }}\n'
-
         links = (
             path("cn-home", p.cn_ha, "correspondent", "home-agent")
             + path("cn-old", p.cn_oar, "correspondent", "router-old")
             + path("cn-new", p.cn_nar, "correspondent", "router-new")
             + path("home-old", p.ha_oar, "home-agent", "router-old")
             + path("home-new", p.ha_nar, "home-agent", "router-new")
-            + path("old", 0, "router-old", "mobile")
-            + path("new", 0, "router-new", "mobile")
         )
         # Ahead of the end by a round trip, so that all that is sent before still arrives.
-        round_trip_ms = round(2e3 * delays.of(Segment.CN_OAR))
-        notice = f'notice = "{round_trip_ms} ms"\n' if self.helped is FREEZE else ""
-        return f"""\
-title = "One handover, {self.paths.name}, {self.way.value}"
-duration = "{_END_S + 2 * self.gap_ms / 1e3:g} s"
+        notice_ms = round(2e3 * delays.of(Segment.CN_OAR)) if self.helped is FREEZE else 0
+        return crossing_scenario(
+            f"One handover, {self.paths.name}, {self.way.value}",
+            links,
+            f"route_optimization = {str(self.way is Way.STRAIGHT).lower()}\n",
+            _REGISTERED_AND_BACK.seconds(delays),
+            gap_ms=self.gap_ms,
+            notice_ms=notice_ms,
+        )
+
+
+def path(name: str, delay_ms: float, *ends: str) -> str:
+    """A link of the model's: it takes its delay, and nothing else."""
+    between = ", ".join(f'"{end}"' for end in ends)
+    return f'{name} = {{ rate = "unlimited", delay = "{delay_ms} ms", between = [{between}] }}\n'
+
+
+def crossing_scenario(
+    title: str, links: str, mobility: str, model_s: float, *, gap_ms: int = 0, notice_ms: int = 0
+) -> str:
+    """A mobile node goes from the access router `router-old` to `router-new` while the correspondent sends to it.
+
+    A message is a hundredth of the model's time, `model_s` (s). `mobility` is what else is in `[mobility]`, and tables
+    that follow it.
+    """
+    rate = round(100 / model_s) * 8 * _MESSAGE_B
+    notice = f'notice = "{notice_ms} ms"\n' if notice_ms else ""
+    return f"""\
+title = "{title}"
+duration = "{_END_S + 2 * gap_ms / 1e3:g} s"
 [links]
-{links}[mobility]
+{links}{path("old", 0, "router-old", "mobile")}{path("new", 0, "router-new", "mobile")}[mobility]
 protocol = "mobile-ipv6"
-route_optimization = {str(self.way is Way.STRAIGHT).lower()}
 discovery = {{ response_delay = "0 s" }}
-[[handover]]
+{mobility}[[handover]]
 at = "{HANDOVER_S:g} s"
 from = "old"
 to = "new"
 style = "break-before-make"
-interruption = "{self.gap_ms} ms"
+interruption = "{gap_ms} ms"
 queued = "drop"
 {notice}[[flow]]
 name = "data"
