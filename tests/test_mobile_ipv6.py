@@ -170,7 +170,8 @@ def test_tshark_sees_the_home_agents_tunnel_in_that_of_the_anchor_point(runs: di
         assert anchor in (["2001:db8:0:e::1"], ["2001:db8:0:f::1"])
         assert {side[1] for side in inside} in ({agent, f"{net}2"} for net in regional)
         assert {side[2] for side in inside} == {node, peer}
-    # Both ways through either anchor point from two links each; and after the third move, those of before from the other domain.
+    # Both ways through either anchor point from two links each; and after the third move, those of before from the
+    # other domain.
     assert {(source[0], source[1]) for source, _ in ends if source[2] == node} == {
         (care_of[at], f"{net}2") for net, places in zip(regional, ((0, 1), (2, 3)), strict=True) for at in places
     }
@@ -215,7 +216,8 @@ def test_tshark_reads_fast_handovers_and_the_tunnels_of_access_routers(runs: dic
         lines = tshark(capture, "-Y", "mip6.mhtype >= 8", "-T", "fields", "-e", "mip6.mhtype")
         return [int(kind) for line in lines for kind in line.split(",")]
 
-    # Prepared, without warning, and called off; an acknowledgement goes to both links where the update came from the old one.
+    # Prepared, without warning, and called off; an acknowledgement goes to both links where the update came from the
+    # old one.
     assert kinds(mobile).count(FAST_BINDING_UPDATE) == 4
     assert kinds(mobile).count(FAST_BINDING_ACKNOWLEDGMENT) >= 4
     for router in (west, east):
