@@ -82,8 +82,9 @@ def check(name: str, text: str, overrides: Sequence[str] = ()) -> Json:
 
 
 def overview(name: str, text: str, overrides: Sequence[str] = ()) -> Json:
-    """A scenario's network with every address of the run: ``nodes``, ``links``, ``home_networks``, ``anchor_points``,
-    ``mobiles``.
+    """A scenario's network with every address of the run.
+
+    Its keys: ``nodes``, ``links``, ``home_networks``, ``anchor_points``, ``mobiles``.
 
     Raises:
         ScenarioError: the text is no scenario.

@@ -172,8 +172,8 @@ class Network:
                 names, addresses = [one["name"] for one in mobiles], [one["home_address"] for one in mobiles]
                 rows.append(["", "", shortened(names), shortened(addresses), "home address"])
         for one in self.overview["anchor_points"]:
-            what = f"anchor point of {', '.join(one['domain'])}, preference {one['preference']}"
-            rows.append(["regional network", one["network"], one["node"], one["address"], what])
+            of = f"anchor point of {', '.join(one['domain'])}, preference {one['preference']}"
+            rows.append(["regional network", one["network"], one["node"], one["address"], of])
         return text.table(["network", "prefix", "node", "address", ""], rows, left=5) if rows else ""
 
     def _media(self) -> str:

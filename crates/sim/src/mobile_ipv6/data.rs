@@ -25,17 +25,35 @@ impl Simulation {
             return self.originate_by_way_back(node, packet);
         };
         let bytes = u64::from(self.pool[packet].header.total_len());
-        let passages = self.passages(&addresses, ttl);
-        for passage in passages.into_iter().flatten() {
-            if !self.put_in_tunnel(node, packet, passage) {
+        let [first, around] = self.passages(&addresses, ttl);
+        if let Some(first) = first {
+            if !self.put_in_tunnel(node, packet, first) {
                 return;
             }
-        }
-        if passages != [None, None] {
             let straight = addresses.tunnel.is_none();
             self.note_passed(node, interface, Passed { sent: true, straight, bytes });
         }
-        self.send_as_known(node, packet, |this, part| this.send_to_next_hop(node, interface, part));
+        self.send_as_known(node, packet, |this, part| this.send_around(node, around, Some(interface), part));
+    }
+
+    /// Sends what has entered a tunnel, or a fragment of it, in the one `around` that where there is one; without an interface as the routes
+    /// say.
+    pub(super) fn send_around(
+        &mut self,
+        node: NodeId,
+        around: Option<Passage>,
+        interface: Option<InterfaceId>,
+        packet: PacketRef,
+    ) {
+        if let Some(around) = around
+            && !self.put_in_tunnel(node, packet, around)
+        {
+            return;
+        }
+        self.send_as_known(node, packet, |this, part| match interface {
+            Some(interface) => this.send_to_next_hop(node, interface, part),
+            None => this.route_on(node, part),
+        });
     }
 
     /// The same while nothing is registered: by way of the previous access router, if there is a tunnel to it.
@@ -51,8 +69,10 @@ impl Simulation {
             None => self.extended_passage(&delivery.addresses, ttl),
         };
         let outer = self.tunnel_passage(tunnel);
-        if self.put_in_tunnel(node, packet, inner) && self.put_in_tunnel(node, packet, outer) {
-            self.send_as_known(node, packet, |this, part| this.send_to_next_hop(node, interface, part));
+        if self.put_in_tunnel(node, packet, inner) {
+            self.send_as_known(node, packet, |this, part| {
+                this.send_around(node, Some(outer), Some(interface), part);
+            });
         }
     }
 

@@ -429,20 +429,16 @@ impl Simulation {
         let packet = self.insert(Packet::new(header, body, None));
         self.trace_message(node, packet, true);
         let bytes = u64::from(self.pool[packet].header.total_len());
-        for passage in self.passages(&addresses, hop_limit).into_iter().flatten() {
-            if !self.put_in_tunnel(node, packet, passage.in_udp(udp_port.is_some())) {
-                return;
-            }
+        let [first, around] = self.passages(&addresses, hop_limit);
+        if let Some(first) = first
+            && !self.put_in_tunnel(node, packet, first.in_udp(udp_port.is_some()))
+        {
+            return;
         }
         if let Some((interface, _)) = interface.zip(tunnel) {
             self.note_passed(node, interface, Passed { sent: true, straight: false, bytes });
         }
-        match interface {
-            Some(interface) => {
-                self.send_as_known(node, packet, |this, part| this.send_to_next_hop(node, interface, part));
-            }
-            None => self.send_as_known(node, packet, |this, part| this.route_on(node, part)),
-        }
+        self.send_as_known(node, packet, |this, part| this.send_around(node, around, interface, part));
     }
 
     /// What a packet with these addresses is put in, the innermost first.
