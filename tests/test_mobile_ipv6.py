@@ -215,7 +215,8 @@ def test_tshark_reads_fast_handovers_and_the_tunnels_of_access_routers(runs: dic
         lines = tshark(capture, "-Y", "mip6.mhtype >= 8", "-T", "fields", "-e", "mip6.mhtype")
         return [int(kind) for line in lines for kind in line.split(",")]
 
-    # Prepared, without warning, and called off; an acknowledgement goes to both links where the update came from the old one.
+    # Prepared, without warning, and called off; an acknowledgement goes to both links where the update came from the
+    # old one.
     assert kinds(mobile).count(FAST_BINDING_UPDATE) == 4
     assert kinds(mobile).count(FAST_BINDING_ACKNOWLEDGMENT) >= 4
     for router in (west, east):

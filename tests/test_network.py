@@ -76,6 +76,23 @@ def test_mobility_anchor_points_stand_with_their_networks_and_domains() -> None:
     assert "Hierarchical Mobile IPv6 with map-west, map-east, through the home agent both ways" in lines
 
 
+def test_fast_handovers_and_wrong_predictions_are_told() -> None:
+    scenario = SCENARIOS / "ipv6" / "fmipv6.toml"
+    north = [
+        'links.core-north={ preset = "ethernet-1g", between = ["core", "router-north"] }',
+        'links.north={ preset = "wifi-campus", between = ["router-north", "mobile"] }',
+    ]
+    lines = printed(scenario, [*north, "handover.0.announced=north"])
+    assert "Mobile IPv6 with fast handovers, through the home agent both ways" in lines
+    how = "break before make, 100 ms without a link, announced for north 500 ms before"
+    assert any(line.endswith(how) for line in lines), lines
+    assert any(line.endswith("announced and cancelled") for line in lines)
+    # The mobile node has one link-layer address, of which it forms the same interface identifier everywhere.
+    addresses = [line.split()[-3] for line in lines if line.endswith("care-of address")]
+    assert len(addresses) == len({address.rsplit(":", 4)[0] for address in addresses}) == 3
+    assert {address.split(":", 4)[4] for address in addresses} == {"0:ff:fe00:502"}
+
+
 def test_a_foreign_agent_is_said_to_lend_its_address() -> None:
     lines = printed(SCENARIOS / "smooth-handoff.toml")
     assert any(line.endswith("care-of address on first") and "foreign-agent-first" in line for line in lines)

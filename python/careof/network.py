@@ -119,6 +119,8 @@ class Network:
         if mobility["protocol"] == "mobile-ipv6":
             way = "route optimization" if mobility["route_optimization"] else "through the home agent both ways"
             hierarchy = mobility.get("hierarchy")
+            if mobility.get("fast_handover") is not None:
+                return f"Mobile IPv6 with fast handovers, {way}"
             if hierarchy is None:
                 return f"Mobile IPv6, {way}"
             names = ", ".join(one["node"] for one in hierarchy["maps"])
@@ -386,4 +388,5 @@ def _how(handover: Json) -> Iterable[str]:
     if handover.get("overlap_ns"):
         yield f"both links up for {text.seconds(handover['overlap_ns'] / 1e9)}"
     if handover["notice_ns"]:
-        yield f"announced {text.seconds(handover['notice_ns'] / 1e9)} before"
+        wrong = f" for {handover['announced']}" if handover.get("announced") else ""
+        yield f"announced{wrong} {text.seconds(handover['notice_ns'] / 1e9)} before"

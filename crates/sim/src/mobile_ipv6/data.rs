@@ -69,8 +69,10 @@ impl Simulation {
             None => self.extended_passage(&delivery.addresses, ttl),
         };
         let outer = self.tunnel_passage(tunnel);
-        if self.put_in_tunnel(node, packet, inner) && self.put_in_tunnel(node, packet, outer) {
-            self.send_as_known(node, packet, |this, part| this.send_to_next_hop(node, interface, part));
+        if self.put_in_tunnel(node, packet, inner) {
+            self.send_as_known(node, packet, |this, part| {
+                this.send_around(node, Some(outer), Some(interface), part);
+            });
         }
     }
 
