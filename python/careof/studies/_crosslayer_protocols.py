@@ -94,8 +94,6 @@ class Roaming:
     assist: str = "none"
     predicted: bool = False
     """Fast handovers: whether the handover is prepared on the old link."""
-    forwarding: bool = False
-    """Between domains: whether the previous anchor point sends packets on."""
 
     def delays(self, ways: Ways) -> Delays:
         """The model's delays in its network."""
@@ -122,7 +120,6 @@ _INTER = Sum.parse("CN-oAR + 10 MAP-nAR + 2 HA-MAP + 6 CN-MAP")
 """Local and home registration; care-of test; update; new data; duplicate acknowledgements; data."""
 _INTER_TOLD = Sum.parse("CN-oAR + 8 MAP-nAR + 2 HA-MAP + 4 CN-MAP")
 """Local and home registration; care-of test; update, which tells it; data."""
-_INTER_FORWARDED = Sum.parse("CN-oAR + 4 MAP-nAR + 3 CN-MAP")
 
 ROAMING = (
     Roaming("fmipv6", "FMIPv6, predictive", model.FMIPV6, _PREDICTED, predicted=True),
@@ -185,8 +182,7 @@ class Roam:
                 + path("west-old", w.map_oar, "anchor-old", "router-old")
                 + path("east-new", w.map_nar, "anchor-new", "router-new")
             )
-            forwarding = "" if roaming.forwarding else 'map_forwarding = "off"\n'
-            mobility = f'{forwarding}[nodes]\nanchor-old = "map"\nanchor-new = "map"\n'
+            mobility = 'map_forwarding = "off"\n[nodes]\nanchor-old = "map"\nanchor-new = "map"\n'
         return crossing_scenario(
             f"{roaming.name}, {w.name}",
             links,

@@ -85,7 +85,7 @@ MISSING = (
     ("the ToH bit in the Binding Update (section 3.1)", "a datagram right behind the update, by the same way"),
     ("FTP", "one connection carries the file; no control connection"),
     ("several nodes at once", "one mobile node and one correspondent"),
-    ("HMIPv6 and FMIPv6", "analytic only: not simulated"),
+    ("HMIPv6 and FMIPv6 in the four networks", "one handover each (C1 and C2)"),
     ("the curves of Figures 7 to 11", "our text of the paper has no figures: orders and trends alone are compared"),
 )
 """What of the paper's set-up is not there."""

@@ -9,6 +9,7 @@ from careof.studies import Row, Table
 from careof.studies import _crosslayer_words as words
 from careof.studies._crosslayer_model import TABLE_1, TCP_CM
 from careof.studies._crosslayer_paths import GAPS_MS, HELPED, PATHS, Way
+from careof.studies._crosslayer_protocols import ROAMING, TOLD, WAYS
 from careof.studies._crosslayer_ring import APART_M, ASSISTS, ASSUMED, LOSSES, LOSSY_HANDOVERS, MISSING, RATES, SPEEDS
 from careof.studies._crosslayer_rows import throughput
 from careof.studies._crosslayer_today import AFTER_S, GAP_S, MECHANISMS, PHASES, RATE_MBIT, SENDERS, medians
@@ -18,15 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from careof.studies._crosslayer_paths import Crossed
+    from careof.studies._crosslayer_protocols import Roamed
     from careof.studies._crosslayer_ring import Carried
     from careof.studies._crosslayer_today import WentOn
 
 
-def tables(crossed: Sequence[Crossed], carried: Sequence[Carried], went_on: Sequence[WentOn]) -> list[Table]:
+def tables(
+    crossed: Sequence[Crossed], roamed: Sequence[Roamed], carried: Sequence[Carried], went_on: Sequence[WentOn]
+) -> list[Table]:
     """All of them."""
     return [
         _readings(),
         *(_sets(crossed, way) for way in Way),
+        _protocols(roamed),
         _gaps(crossed),
         _throughputs(carried),
         _walks([one for one in carried if one.of.speed_m_s]),
@@ -95,6 +100,27 @@ def _sets(crossed: Sequence[Crossed], way: Way) -> Table:
         ["set", "CN-HA", "HA-oAR", "HA-nAR", *own, "TCP-CM by Table 1", *(one.name for one in HELPED)],
         lines,
         words.SETS,
+        rows,
+    )
+
+
+def _protocols(roamed: Sequence[Roamed]) -> Table:
+    found = {(one.of.ways.name, one.of.roaming.key): one.since_sent_s for one in roamed}
+    all_of_them = (*ROAMING, *TOLD)
+    lines, rows = [], []
+    for ways in WAYS:
+        delays = (ways.cn_oar, ways.oar_nar, ways.cn_map, ways.ha_map, ways.map_oar, ways.map_nar)
+        times = [found[ways.name, roaming.key] for roaming in all_of_them]
+        lines.append([ways.name, *(f"{delay}" for delay in delays), *map(_ms, times)])
+        rows += [
+            _figure(f"C1, set {ways.name}, {one.name}", "effective data resumption time (s)", _seconds(seconds))
+            for one, seconds in zip(all_of_them, times, strict=True)
+        ]
+    return Table(
+        "C1 and C2: all sets of delays, FMIPv6 and HMIPv6",
+        ["set", "CN-oAR", "oAR-nAR", "CN-MAP", "HA-MAP", "MAP-oAR", "MAP-nAR", *(one.name for one in all_of_them)],
+        lines,
+        words.PROTOCOLS,
         rows,
     )
 

@@ -16,6 +16,7 @@ from careof.errors import WorldError
 from careof.runs import SIMULATED
 from careof.studies import Study
 from careof.studies._crosslayer_paths import GAPS_MS, HELPED, PATHS, Crossed, Crossing, Way, cross
+from careof.studies._crosslayer_protocols import ROAMING, TOLD, WAYS, Roam, Roamed, roam
 from careof.studies._crosslayer_ring import (
     ASSISTS,
     LOSSES,
@@ -73,14 +74,17 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
             hint="leave out --world, or have careof study recovery --world linux",
         )
     seeds, handovers = (QUICK_SEEDS, QUICK_HANDOVERS) if quick else (SEEDS, HANDOVERS)
-    crossings = crossings_of_all()
+    crossings, roams = crossings_of_all(), roams_of_all()
     today = moves(QUICK_ROUND_TRIPS_MS if quick else ROUND_TRIPS_MS)
     ways = [(rate, upload) for rate in RATES for upload in (False, True)]
     kinds = len(ways) * (len(handovers) + len(SPEEDS)) + 2 * len(LOSSES)
-    counted = _Counted(progress, len(ways) + len(crossings) + len(today) + len(ASSISTS) * (seeds * kinds + 2 * TRACED))
+    counted = _Counted(
+        progress, len(ways) + len(crossings) + len(roams) + len(today) + len(ASSISTS) * (seeds * kinds + 2 * TRACED)
+    )
     # First the files without handovers: the pace of the others hangs on them.
     still = list(in_turn([partial(carry, Round(rate, upload, 0, 1)) for rate, upload in ways], counted.next(len(ways))))
     work: list[Callable[[Watcher], Any]] = [partial(cross, one) for one in crossings]
+    work += [partial(roam, one) for one in roams]
     work += [partial(carry, one) for one in rounds(still, seeds, handovers)]
     work += [partial(carry, one) for one in lossy_rounds(still, seeds)]
     work += [partial(carry, one) for one in walks(seeds)]
@@ -90,6 +94,7 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     went_on = [one for one in results if isinstance(one, WentOn)]
     study = study_of(
         [one for one in results if isinstance(one, Crossed)],
+        [one for one in results if isinstance(one, Roamed)],
         [*still, *(one for one in results if isinstance(one, Carried))],
         [one for one in results if isinstance(one, Traced)],
         went_on,
@@ -109,6 +114,11 @@ def crossings_of_all() -> list[Crossing]:
         *(Crossing(paths, way, helped) for way in Way for helped in HELPED for paths in PATHS),
         *(Crossing(PATHS[0], Way.TUNNEL, helped, gap) for gap in GAPS_MS if gap for helped in HELPED),
     ]
+
+
+def roams_of_all() -> list[Roam]:
+    """Each protocol, with TCP-CM and without, over all sets of delays."""
+    return [Roam(ways, roaming) for roaming in (*ROAMING, *TOLD) for ways in WAYS]
 
 
 def rounds(still: Sequence[Carried], seeds: int, handovers: Sequence[int] | range) -> list[Round]:
@@ -151,21 +161,25 @@ def watched() -> list[Round]:
 
 
 def study_of(
-    crossed: Sequence[Crossed], carried: Sequence[Carried], traced: Sequence[Traced], went_on: Sequence[WentOn]
+    crossed: Sequence[Crossed],
+    roamed: Sequence[Roamed],
+    carried: Sequence[Carried],
+    traced: Sequence[Traced],
+    went_on: Sequence[WentOn],
 ) -> Study:
     """The rows and tables of what was run."""
     return Study(
         title=TITLE,
         rows=[
-            *c1(crossed),
-            *c2(),
+            *c1(crossed, roamed),
+            *c2(roamed),
             c3(carried),
             c4(traced),
             c5(traced),
             *(c6(carried, rate, upload=upload) for rate in RATES for upload in (False, True)),
             c7(carried),
         ],
-        tables=tables(crossed, carried, went_on),
+        tables=tables(crossed, roamed, carried, went_on),
     )
 
 
