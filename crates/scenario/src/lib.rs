@@ -55,12 +55,12 @@ pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors 
 use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
-    AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, CareOf, ClientCheck, CopyNumber, Destination,
-    Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, Fleet, Flow, Freeze, Handover, HandoverStyle,
-    IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId, Medium, MediumId, MobileNode, Mobility,
-    MovementDetection, Node, NodeId, Placed, PolicyRule, Programs, Protocol, QueuedFate, Replay, Role, Round,
-    Routing, RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Unreachability,
-    Workload,
+    AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, BandwidthSource, CareOf, ClientCheck,
+    CopyNumber, Destination, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, Fleet, Flow, Freeze,
+    Handover, HandoverStyle, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId, Medium, MediumId,
+    MobileNode, Mobility, MovementDetection, Node, NodeId, Placed, PolicyRule, Programs, Protocol,
+    QueuedFate, Replay, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp,
+    TcpCm, TraceFile, Unreachability, Workload,
 };
 pub use prefix::Prefix;
 pub use presets::{Preset, preset, presets, presets_json};

@@ -28,6 +28,12 @@ impl Ipv6Host {
         bindings.map(|binding| (PathId::CareOf(binding.care_of.into()), known(binding))).collect()
     }
 
+    /// Mobile node: the correspondents that send to a care-of address it has left.
+    pub(crate) fn outdated_correspondents(&self) -> Vec<IpAddr> {
+        let Ipv6Role::Mobile(mobile) = &self.role else { return Vec::new() };
+        mobile.outdated_correspondents().map(IpAddr::V6).collect()
+    }
+
     /// Mobile node: what an update that it may send now says of its flows.
     pub(crate) fn set_received_data(&mut self, received: ReceivedData) {
         if let Ipv6Role::Mobile(mobile) = &mut self.role {
