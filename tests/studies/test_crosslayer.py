@@ -230,8 +230,7 @@ def test_every_time_that_is_not_the_paper_s_is_that_of_the_steps_taken_and_expla
         assert row.explanation, row.what
         own = [one for one in row.parts if one["what"].startswith("from the steps as simulated")]
         assert all(one["match"] is True for one in own), row.what
-        # What has no steps hangs on a timer: the assists that do not know of correspondents' bindings.
-        assert own or row.id in ("C1 fast-retransmit straight", "C1 freeze straight"), row.id
+        assert own, row.id
 
 
 def test_what_is_not_simulated_says_so(quick: Study) -> None:

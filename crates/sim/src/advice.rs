@@ -646,7 +646,14 @@ impl Simulation {
         self.pump(id, side);
     }
 
-    fn trace_advice(&mut self, node: NodeId, id: FlowId, what: &'static str, packets: u32, bytes: u64) {
+    pub(crate) fn trace_advice(
+        &mut self,
+        node: NodeId,
+        id: FlowId,
+        what: &'static str,
+        packets: u32,
+        bytes: u64,
+    ) {
         let response = self.senders.as_ref().and_then(|senders| senders.response);
         let assist = match what {
             "rearm" | "bad-state" => "ebsn",

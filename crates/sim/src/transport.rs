@@ -194,6 +194,8 @@ impl Simulation {
                 if let Some((index, rate)) = flow.measured[side.index()].zip(bandwidth) {
                     self.flow_metrics[index].on_bandwidth_estimate(rate);
                 }
+                let node = self.flows[usize::from(id.0)].ends[side.index()].node;
+                self.trace_advice(node, id, "measured", 0, 0);
             }
             TcpEvent::Timeout { seq, .. } => {
                 let flow = &self.flows[usize::from(id.0)];

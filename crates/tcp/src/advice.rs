@@ -136,7 +136,7 @@ impl Connection {
             Advice::MeasureBaseRtt if synchronized => self.sender.measure_base_rtt(now),
             Advice::Replaced { repeat } if synchronized => {
                 self.sender.tell_estimator(now, Told::Nothing, config);
-                self.sender.path_replaced(now, repeat, &self.journal.counters);
+                self.sender.path_replaced(now, repeat);
                 self.sender.restart_timers(now);
             }
             _ => {}

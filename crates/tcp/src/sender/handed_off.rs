@@ -11,7 +11,6 @@ use core::time::Duration;
 use careof_base::{DataRate, Instant};
 
 use super::Sender;
-use super::replaced::repairs;
 use crate::config::Variant;
 use crate::counters::Counters;
 use crate::recovery;
@@ -29,6 +28,11 @@ pub(crate) struct HandedOff {
     left: u8,
     /// Timeouts and fast retransmissions by then.
     repairs: u64,
+}
+
+/// Timeouts and fast retransmissions so far.
+fn repairs(counters: &Counters) -> u64 {
+    counters.timeouts + counters.fast_retransmits
 }
 
 impl Sender {

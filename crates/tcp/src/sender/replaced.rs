@@ -7,9 +7,9 @@
 //! - When BWE is measured. It is the estimate at the end of the handover: an estimator that went on would take the first
 //!   acknowledgement of the new path for all that the path delivers in a round trip. So it is the old path's, as the paper's four networks
 //!   are alike; how far off that is, is in the summary.
-//! - Which acknowledgement gives R. It is the first that covers something sent since, be it sent for the first time or again: by the
-//!   paper's words what was sent before can no longer arrive. With timestamps an acknowledgement that echoes an earlier one gives none.
-//!   Without them, and where something was sent twice by the new path, only what was sent once does (Karn's algorithm).
+//! - Which acknowledgement gives R. It is the first that covers something sent for the first time since (Karn's algorithm): what a timeout
+//!   has repeated before the sender was told may have gone by the new path, too, so that the acknowledgement of something sent
+//!   again is that of either copy. With timestamps the one that is echoed tells, and what was sent again counts.
 //! - What the window is until then: large enough for what is outstanding to leave at once, whatever timeouts have left of it.
 
 use alloc::boxed::Box;
@@ -22,7 +22,6 @@ use crate::Event;
 use crate::bandwidth::{Bandwidth, BandwidthEstimator};
 use crate::config::{Config, Variant};
 use crate::congestion::AckSample;
-use crate::counters::Counters;
 use crate::delivery_rate::Unit;
 use crate::events::Journal;
 use crate::recovery;
@@ -40,13 +39,6 @@ pub(crate) struct Replaced {
     repeats: bool,
     /// What the path delivers, as estimated by then.
     bandwidth: Option<DataRate>,
-    /// Timeouts and fast retransmissions by then.
-    repairs: u64,
-}
-
-/// Timeouts and fast retransmissions so far.
-pub(super) fn repairs(counters: &Counters) -> u64 {
-    counters.timeouts + counters.fast_retransmits
 }
 
 impl Sender {
@@ -75,7 +67,7 @@ impl Sender {
     }
 
     /// The path is another, of which nothing is known; what is outstanding is sent again at once if `repeat`.
-    pub(crate) fn path_replaced(&mut self, now: Instant, repeat: bool, counters: &Counters) {
+    pub(crate) fn path_replaced(&mut self, now: Instant, repeat: bool) {
         self.arrive();
         // A recovery's losses and its proportional reduction are the old path's.
         let repeat = repeat || self.phase == Phase::FastRecovery || self.is_reducing();
@@ -88,8 +80,8 @@ impl Sender {
             }
         }
         self.pacing.release(now);
-        let (bandwidth, repairs) = (self.bandwidth(), repairs(counters));
-        self.replaced = Some(Box::new(Replaced { since: now, repeats: repeat, bandwidth, repairs }));
+        let bandwidth = self.bandwidth();
+        self.replaced = Some(Box::new(Replaced { since: now, repeats: repeat, bandwidth }));
         if repeat && self.variant == Variant::Linux {
             recovery::linux::repeat_lost(self, now);
         }
@@ -106,7 +98,7 @@ impl Sender {
         journal: &mut Journal,
         config: &Config,
     ) -> AckOutcome {
-        let left_at = self.first_by_new_path(now, ack, &journal.counters);
+        let left_at = self.first_by_new_path(now, ack);
         let (before, (cwnd, threshold)) = (self.window.clone(), self.control());
         let outcome = self.on_ack(now, ack, journal);
         match left_at {
@@ -118,23 +110,21 @@ impl Sender {
     }
 
     /// When the first segment left that the acknowledgement covers and that went by the new path.
-    fn first_by_new_path(&self, now: Instant, ack: &Ack<'_>, counters: &Counters) -> Option<Instant> {
+    fn first_by_new_path(&self, now: Instant, ack: &Ack<'_>) -> Option<Instant> {
         let replaced = self.replaced.as_ref()?;
         let echoed = ack.echoed_rtt.map(|rtt| now.saturating_sub(rtt));
         if echoed.is_some_and(|sent_at| sent_at + TICK < replaced.since) {
             return None;
         }
-        let is_clear = repairs(counters) == replaced.repairs;
         let mut index = 0;
         while let Some(record) = self.queue.record(index).filter(|record| !record.end().is_after(ack.ack)) {
-            let is_new =
+            let is_since =
                 record.sent_at > replaced.since || replaced.repeats && record.sent_at == replaced.since;
-            if is_new {
-                let sent_at =
-                    if is_clear || record.transmissions == 1 { Some(record.sent_at) } else { echoed };
-                if sent_at.is_some() {
-                    return sent_at;
-                }
+            if is_since && echoed.is_some() {
+                return echoed;
+            }
+            if is_since && record.transmissions == 1 {
+                return Some(record.sent_at);
             }
             index += 1;
         }
