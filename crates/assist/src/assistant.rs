@@ -260,7 +260,7 @@ impl Assistant {
             }
         }
         match *input {
-            Input::Outdated { mobile, peers } if peers.is_empty() => {
+            Input::Outdated { mobile, peers: [] } => {
                 self.outdated.remove(&mobile);
             }
             Input::Outdated { mobile, peers } => {

@@ -35,6 +35,7 @@
 //!   What is lost has to be sent again by somebody: the timer that would do so is what EBSN stops.
 
 mod outdated;
+mod response;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +48,7 @@ use careof_mobility::v6::{Addresses, Transmit, TransmitPayload};
 use careof_mobility::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
 use careof_plan::{FlowId, Interface, Locator, NodeId, OneWayId, Plan, Route, Side, Topology};
 use careof_scenario::{AdvisedBy, Assist, Scenario, Split, TcpCm};
-use careof_tcp::{Advice, BandwidthEstimator, Config, NewPath, RtoEstimator, State};
+use careof_tcp::{Advice, Config, NewPath, RtoEstimator, State};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{IcmpMessage, OtherMessage, QuotedDatagram, quote_segment};
 use careof_wire::icmpv6::{self, Icmpv6Message, QuotedPacket};
@@ -61,6 +62,8 @@ use crate::header::Header;
 use crate::packet::{Body, Packet, PacketRef};
 use crate::queue::Slot;
 use crate::simulation::{Component, Node, Simulation};
+
+use response::Response;
 
 /// Segments of a connection that carry the option of a handover.
 const TIMES: u8 = 3;
@@ -91,64 +94,6 @@ pub(crate) struct Senders {
     stations: BTreeMap<u16, Station>,
     /// All that were made.
     options: Vec<HandoverOption>,
-}
-
-/// What senders do about a handover.
-#[derive(Clone, Copy)]
-enum Response {
-    RtoReset {
-        slow_start: bool,
-        by: AdvisedBy,
-    },
-    /// Without an estimator the path is told.
-    TcpCm {
-        resend: bool,
-        suspend: bool,
-        estimator: Option<BandwidthEstimator>,
-    },
-    MobileTcp,
-    TcpHo,
-    DemoVegas,
-}
-
-impl Response {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::RtoReset { .. } => "rto-reset",
-            Self::TcpCm { .. } => "tcp-cm",
-            Self::MobileTcp => "mobile-tcp",
-            Self::TcpHo => "tcp-ho",
-            Self::DemoVegas => "demo-vegas",
-        }
-    }
-
-    /// Whether senders on the mobile node stop while there is no path.
-    const fn suspends(self) -> bool {
-        matches!(self, Self::TcpCm { suspend: true, .. } | Self::MobileTcp)
-    }
-
-    /// What a sender does that has moved to a new path.
-    const fn own_arrival(self, path: NewPath) -> Option<Advice> {
-        match self {
-            Self::TcpCm { estimator: Some(_), .. } => Some(Advice::Resume),
-            // The source has senders that do not move.
-            Self::TcpHo => None,
-            _ => self.peers_arrival(path),
-        }
-    }
-
-    /// What a sender does whose peer has moved to a new path.
-    const fn peers_arrival(self, path: NewPath) -> Option<Advice> {
-        match (self, path.rate) {
-            (Self::RtoReset { slow_start, .. }, _) => Some(Advice::ResetRto { slow_start }),
-            (Self::TcpCm { resend, estimator: Some(_), .. }, _) => Some(Advice::Replaced { repeat: resend }),
-            (Self::TcpCm { resend: false, .. }, _) => Some(Advice::Moved(path)),
-            (Self::TcpCm { .. } | Self::MobileTcp, _) => Some(Advice::Back(path)),
-            (Self::TcpHo, Some(rate)) => Some(Advice::HandedOff(rate)),
-            (Self::TcpHo, None) => None,
-            (Self::DemoVegas, _) => Some(Advice::MeasureBaseRtt),
-        }
-    }
 }
 
 /// A mobile node.

@@ -284,13 +284,10 @@ def c5(traced: Sequence[Traced]) -> Row:
             match = match and all(one.cwnd_at_end_b == one.ssthresh_at_end_b for one in told)
         parts.append(part(what, round(Mean.of(wanted).value), round(Mean.of(set_to).value), match=match))
         least = min(one.cwnd_least_b for one in told)
+        what = f"{_who(upload)} sends, TCP-CM: least window in the 3 s after it (B)"
+        # Figure 9 is that of the correspondent.
         parts.append(
-            part(
-                f"{_who(upload)} sends, TCP-CM: least window in the 3 s after it (B)",
-                "no slow start",
-                least,
-                match=least > 10 * SEGMENT_B,
-            )
+            part(what, "-", least) if upload else part(what, "no slow start", least, match=least > 10 * SEGMENT_B)
         )
     return _shape("C5", "congestion window after the handover", parts, words.C5)
 
@@ -336,8 +333,8 @@ def c6(carried: Sequence[Carried], rate_mbit: int, *, upload: bool) -> Row:
     explanation = words.C6.format(count=means[counts[0], "none"].count) if rate_mbit == RATES[0] and not upload else ""
     if rate_mbit == RATES[0] and not upload and not all_match(parts):
         explanation = f"{explanation} {words.C6_FAST}"
-    if rate_mbit == RATES[1] and not upload:
-        explanation = words.C6_HOME
+    if rate_mbit == RATES[1] and upload:
+        explanation = words.C6_UP
     what = f"mean throughput against handovers, {rate_mbit} Mbit/s, {_who(upload)} sends"
     return _shape(f"C6 {rate_mbit} Mbit/s {'up' if upload else 'down'}", what, parts, explanation)
 

@@ -102,14 +102,15 @@ C6 = _line("""
 
 C6_FAST = _line("""
     Over 0.5 s Reno is far from filling 11 Mbit/s: in congestion avoidance the window grows by a segment each
-    round trip. TCP-CM sets it to the bandwidth-delay product of the new path, so that a handover makes the
-    transfer faster than it was before; and a file that ends sooner meets fewer handovers than were to come.
+    round trip. The first round trip that TCP-CM measures leads over the home agent and is twice as long as those
+    after it, so that BWE times R is more than the window was: with one handover the file is faster than with
+    none. With many, BWE is that of a transfer which has hardly begun, and the lead shrinks.
 """)
 
-C6_HOME = _line("""
-    At home TCP-CM sets the window to two segments: the round trip that the mobile node knows is that of its
-    registration, which does not cross the cloud there. So the fourth and the eighth handover, which end at
-    home, cost it more than the others.
+C6_UP = _line("""
+    By section 3.2.1 a sender on the mobile node repeats nothing and goes on with what was left of its timer: what
+    was in flight when the link went is lost, the timer brings it back, and with it slow start. What is gained is
+    that the timer has not backed off.
 """)
 
 C7 = _line("""

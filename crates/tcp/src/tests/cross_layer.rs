@@ -298,7 +298,7 @@ fn after_a_replaced_path_the_transfer_goes_on() {
             let least = match config.variant {
                 Variant::Linux20 => 2_500_000,
                 Variant::Reno | Variant::Tahoe => 3_000_000,
-                _ => 7_000_000,
+                _ => 6_000_000,
             };
             assert!(bytes > least, "{} {estimator}: {bytes}", name(&config));
         }
