@@ -39,6 +39,7 @@ SCENARIOS = {
         "handover.2.at": "7 s",
     },
     "hmipv6": {"duration": "8 s", "handover.0.at": "2 s", "handover.1.at": "4 s", "handover.2.at": "6 s"},
+    "tcp-cm": {"duration": "9 s", "handover.0.at": "5 s", "handover.0.interruption": "1 s"},
 }
 ENHANCED_PACKET = 6
 UDP, DSMIPV6_PORT = 17, 4191
@@ -49,6 +50,7 @@ FAST_BINDING_UPDATE, FAST_BINDING_ACKNOWLEDGMENT, HANDOVER_INITIATE, HANDOVER_AC
 HOME_TEST, CARE_OF_TEST, BINDING_UPDATE, BINDING_ACKNOWLEDGEMENT = 3, 4, 5, 6
 BINDING_AUTHORIZATION_DATA, NONCE_INDICES = 5, 4
 HOME_ADDRESS_OPTION = 201
+END_OF_HANDOVER = 0x0001
 
 
 class Mobility(NamedTuple):
@@ -281,3 +283,18 @@ def test_the_key_of_an_update_follows_from_the_two_tokens_that_were_seen(runs: d
         checked.append(message.kind)
     assert checked.count(BINDING_UPDATE) >= 2
     assert checked.count(BINDING_ACKNOWLEDGEMENT) >= 2
+
+
+def test_only_the_update_to_a_correspondent_that_knows_another_address_tells_the_end_of_a_handover(
+    runs: dict[str, Path],
+) -> None:
+    flags: dict[str, list[tuple[bool, int]]] = {}
+    for name, run in runs.items():
+        sent = mobility_headers(next(one for one in captures(run) if one.stem == "mobile"))
+        updates = [one for one in sent if one.kind == BINDING_UPDATE]
+        bits = [struct.unpack_from(">H", one.header, 8)[0] for one in updates]
+        flags[name] = [(bool(one & 0x4000), one & 0x003F) for one in bits]
+    to_home, end = True, END_OF_HANDOVER
+    # Home, correspondent; and again after the handover.
+    assert flags.pop("tcp-cm") == [(to_home, 0), (not to_home, 0), (to_home, 0), (not to_home, end)]
+    assert all(bit == 0 for found in flags.values() for _, bit in found)

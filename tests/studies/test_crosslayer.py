@@ -233,8 +233,7 @@ def test_every_time_that_is_not_the_paper_s_is_that_of_the_steps_taken_and_expla
         assert row.explanation, row.what
         own = [one for one in row.parts if one["what"].startswith("from the steps as simulated")]
         assert all(one["match"] is True for one in own), row.what
-        # What has no steps hangs on a timer: the assists that do not know of correspondents' bindings.
-        assert own or row.id in ("C1 fast-retransmit straight", "C1 freeze straight"), row.id
+        assert own, row.id
 
 
 def test_fast_handovers_and_anchor_points_take_the_steps_that_their_rfcs_have(quick: Study) -> None:
@@ -264,7 +263,8 @@ def test_a_sender_that_is_told_is_not_slower_and_needs_no_slow_start(quick: Stud
         (row,) = rows(quick, name)
         assert row.match is True, (row.id, row.parts)
     above = [one for row in rows(quick, "C6") for one in row.parts if one["what"].startswith("TCP-CM above")]
-    assert [one["match"] for one in above] == [True] * 4
+    # At 1 Mbit/s what was in flight from the mobile node waits for its timer, and two handovers are too few to make up for that.
+    assert [one["match"] for one in above] == [True, True, True, False]
 
 
 def test_replay_needs_no_changed_end_host_and_is_no_later_than_tcp_cm(quick: Study) -> None:

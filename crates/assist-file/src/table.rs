@@ -7,7 +7,7 @@ use careof_document::tree::{Value, quote};
 use careof_document::words::nearest;
 
 /// All assists by their names, in the order in which they are listed and reported.
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 22] = [
     "replay",
     "hold-last",
     "lcd-kick",
@@ -25,6 +25,8 @@ pub const NAMES: [&str; 20] = [
     "rto-reset",
     "tcp-cm",
     "mobile-tcp",
+    "tcp-ho",
+    "demo-vegas",
     "rto-fast-decrease",
     "mss-clamp",
     "black-hole",
@@ -64,18 +66,23 @@ const ALIASES: [(&str, &str, Option<&str>); 15] = [
 const BEHIND_THE_RELAY: &str = "one of them advises the sender, whose connection the other ends at a relay";
 
 /// Assists of which at most one can be used, and why.
-const CONTRADICTIONS: [(&[&str], &str); 8] = [
+const CONTRADICTIONS: [(&[&str], &str); 10] = [
     (
         &["replay", "hold-last", "path-queue", "buffer-forward", "bicast", "snoop"],
         "both keep or copy the packets for the mobile node",
     ),
     (&["freeze", "ack-hold", "m-tcp"], "both rewrite the acknowledgements before a handover"),
     (&["snoop", "split", "m-tcp"], "both stand between the ends"),
-    (&["rto-reset", "tcp-cm", "mobile-tcp"], "both say what the sender's timer is after a handover"),
+    (
+        &["rto-reset", "tcp-cm", "mobile-tcp", "tcp-ho", "demo-vegas"],
+        "both say what a sender does after a handover",
+    ),
     (&["split", "ebsn"], BEHIND_THE_RELAY),
     (&["split", "rto-reset"], BEHIND_THE_RELAY),
     (&["split", "tcp-cm"], BEHIND_THE_RELAY),
     (&["split", "mobile-tcp"], BEHIND_THE_RELAY),
+    (&["split", "tcp-ho"], BEHIND_THE_RELAY),
+    (&["split", "demo-vegas"], BEHIND_THE_RELAY),
 ];
 
 /// Says of the name of an assist why it cannot be used, and what to do.

@@ -94,6 +94,17 @@ pub(crate) trait Assist: Debug + Default {
     ) {
     }
 
+    /// The peer knows of a path that has been usable for some time, after [`Self::signal`] and [`Self::deliver`] have seen that
+    /// it did not ([`Flow::peer_awaits`]). The outage is that of the peer.
+    fn on_peer_updated(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _flow: &mut Flow,
+        _state: &mut Self::State,
+        _event: &PathEvent,
+    ) {
+    }
+
     /// Second answer to a path event: sends packets that were stored.
     fn deliver(
         &mut self,

@@ -4,7 +4,7 @@ use core::cmp::Reverse;
 use core::net::IpAddr;
 use core::time::Duration;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use careof_base::Instant;
@@ -43,6 +43,8 @@ pub struct Assistant {
     timers: Timers,
     paths: PathTable,
     tunnels: Tunnels,
+    /// Mobile node: peers that do not know where it is now.
+    outdated: BTreeMap<IpAddr, BTreeSet<IpAddr>>,
     unreachables: RateLimit,
     unproven_unreachables: RateLimit,
     unproven_acks: RateLimit,
@@ -85,6 +87,7 @@ impl Assistant {
             timers: Timers::default(),
             paths: PathTable::new(config.place),
             tunnels: Tunnels::default(),
+            outdated: BTreeMap::new(),
             unreachables: RateLimit::new(config.limits.unreachables_per_second),
             unproven_unreachables: RateLimit::new(config.limits.unreachables_per_second.div_ceil(4) * 3),
             unproven_acks: RateLimit::new(config.limits.unproven_acks_per_second),
@@ -256,6 +259,16 @@ impl Assistant {
                 }
             }
         }
+        match *input {
+            Input::Outdated { mobile, peers: [] } => {
+                self.outdated.remove(&mobile);
+            }
+            Input::Outdated { mobile, peers } => {
+                self.outdated.insert(mobile, peers.iter().copied().collect());
+            }
+            Input::Updated { mobile, peer } => self.handle_updated(now, mobile, peer),
+            _ => {}
+        }
         let events = self.paths.handle(now, input);
         for (mobile, event) in events {
             self.handle_path_event(now, mobile, &event);
@@ -264,6 +277,22 @@ impl Assistant {
             self.assists.on_registered(context!(self, now), mobile);
             self.forget_if_gone(mobile);
         }
+    }
+
+    /// A peer knows where the mobile node is now.
+    fn handle_updated(&mut self, now: Instant, mobile: IpAddr, peer: IpAddr) {
+        if !self.outdated.get_mut(&mobile).is_some_and(|peers| peers.remove(&peer)) {
+            return;
+        }
+        let cx = context!(self, now);
+        let keys: Vec<FlowKey> = self.flows.of(mobile).filter(|key| key.peer == peer).collect();
+        for key in keys {
+            let Some(Followed { flow, states }) = self.flows.followed(&key) else { continue };
+            let Some((since, usable)) = flow.peer_awaits.take() else { continue };
+            let event = PathEvent::Usable(usable.later(now.saturating_duration_since(since)));
+            self.assists.on_peer_updated(cx, flow, states, &event);
+        }
+        self.assists.go_on(cx, &mut self.flows, mobile);
     }
 
     /// Mobile nodes come and go, maybe under another address each time: of one without a path and a flow nothing is remembered.
@@ -287,11 +316,19 @@ impl Assistant {
         }
         let cx = context!(self, now);
         self.assists.on_mobile_path(cx, mobile, event);
+        let outdated = self.outdated.get(&mobile);
         let keys: Vec<FlowKey> = self.flows.of(mobile).collect();
         for key in keys {
             if let Some(Followed { flow, states }) = self.flows.followed(&key) {
                 flow.unreachables = 0;
                 flow.acks_injected = 0;
+                flow.peer_awaits = match event {
+                    PathEvent::Usable(usable) if outdated.is_some_and(|peers| peers.contains(&key.peer)) => {
+                        Some((now, *usable))
+                    }
+                    PathEvent::Usable(_) | PathEvent::Lost => None,
+                    PathEvent::Announced { .. } | PathEvent::FalseAlarm => flow.peer_awaits,
+                };
                 note_stall(cx, flow, event);
                 self.assists.on_path(cx, flow, states, event);
                 self.assists.look_at_injected(cx, flow, states);

@@ -7,6 +7,7 @@ use careof_wire::{Flags, IpHeader, Segment, SeqNumber};
 
 use crate::courses::Share;
 use crate::keeping::Queue;
+use crate::paths::Usable;
 use crate::standing::Proof;
 use crate::{FlowKey, Phase, Towards};
 
@@ -98,6 +99,8 @@ pub(crate) struct Flow {
     pub(crate) unreachables: u32,
     pub(crate) acks_injected: u32,
     pub(crate) stall: Option<Stall>,
+    /// The path that has been usable from then on, while the peer does not know of it.
+    pub(crate) peer_awaits: Option<(Instant, Usable)>,
     pub(crate) last_stall: Option<(Duration, Duration)>,
 }
 
@@ -143,6 +146,7 @@ impl Flow {
             unreachables: 0,
             acks_injected: 0,
             stall: None,
+            peer_awaits: None,
             last_stall: None,
         }
     }

@@ -174,6 +174,21 @@ pub enum Input<'a> {
         /// The phase.
         event: &'a HandoverPhase,
     },
+    /// Mobile node: these peers send straight to a care-of address that it has left, and to no other until [`Input::Updated`] (route
+    /// optimisation, RFC 6275 section 5.2). Said ahead of the registration of the new address, whether there are any or not.
+    Outdated {
+        /// The node's home address.
+        mobile: IpAddr,
+        /// Which peers.
+        peers: &'a [IpAddr],
+    },
+    /// Mobile node: this peer sends to where the node is now, or through its home agent again.
+    Updated {
+        /// The node's home address.
+        mobile: IpAddr,
+        /// Which peer.
+        peer: IpAddr,
+    },
     /// Somebody - the link layer, a timetable, an operator - says that the path in use ends within some time. It may be wrong.
     Announced {
         /// The mobile node's home address.

@@ -39,6 +39,13 @@ pub(crate) struct Usable {
     pub(crate) outage: Option<Duration>,
 }
 
+impl Usable {
+    /// The same for a peer that has not known of the path for `longer`.
+    pub(crate) fn later(self, longer: Duration) -> Self {
+        Self { outage: self.outage.map(|outage| outage + longer), ..self }
+    }
+}
+
 /// Rate of a path for what goes `towards` an end, if it is known.
 pub(crate) fn rate(path: &PathProperties, towards: Towards) -> Option<DataRate> {
     let rate = match towards {
@@ -141,7 +148,7 @@ impl PathTable {
                     (mobile, PathEvent::Usable(usable))
                 })
                 .collect(),
-            Input::NotSent { .. } => Vec::new(),
+            Input::NotSent { .. } | Input::Outdated { .. } | Input::Updated { .. } => Vec::new(),
         }
     }
 

@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn an_assist_that_changes_the_sender_is_refused() {
-        for name in ["rto-reset", "tcp-cm", "mobile-tcp", "rto-fast-decrease"] {
+        for name in ["rto-reset", "tcp-cm", "mobile-tcp", "tcp-ho", "demo-vegas", "rto-fast-decrease"] {
             let said = refused(name, &[]).unwrap();
             assert!(said.contains("assist.use") && said.contains(name), "{said}");
             assert!(said.contains("use the simulator"), "{said}");

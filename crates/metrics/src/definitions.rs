@@ -588,6 +588,21 @@ pub const DEFINITIONS: &[Definition] = &[
         "The flow's part of what was delivered in the 60 s from `ready_at_s` on, or up to `until_s`, rounded down to a \
          thousandth. Null if the new path was not ready in the period.",
     ),
+    define(
+        FlowInHandover,
+        "bandwidth_estimate_bps",
+        "bit/s",
+        "What the flow's sender took the new path to deliver, without headers, when it set its window by that and the new \
+         round trip: the assist `tcp-cm` with an `estimator`. There only where it did.",
+    ),
+    define(
+        FlowInHandover,
+        "bandwidth_error",
+        "",
+        "How far `bandwidth_estimate_bps` is off what the new path can carry of the flow's data (see `recovery_90_s`), as a part of \
+         that, rounded towards zero to a millionth: 0 is exact, -0.5 half of it, 1 twice as much. Missing where there is no \
+         estimate, and on a path without a rate.",
+    ),
     define(Roaming, "nodes", "", "Mobile nodes."),
     define(Roaming, "stations", "", "Stations they go round."),
     define(Roaming, "handovers", "", "Handovers of all of them: departures from a station."),

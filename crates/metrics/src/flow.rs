@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use careof_base::{Duration, Instant};
+use careof_base::{DataRate, Duration, Instant};
 
 use crate::order::{ArrivalOrder, Place};
 use crate::ranges::ArrivedRanges;
@@ -174,6 +174,8 @@ pub struct FlowMetrics {
     silence: SilenceMeter,
     /// The longest stall an assist saw.
     assist_stall: Option<Duration>,
+    /// What the sender took the new path to deliver, since the present handover began.
+    bandwidth_estimate: Option<DataRate>,
     transmissions: u64,
     order: ArrivalOrder,
     arrived: ArrivedRanges,
@@ -206,6 +208,7 @@ impl FlowMetrics {
             wanted: 0,
             silence: SilenceMeter::new(threshold),
             assist_stall: None,
+            bandwidth_estimate: None,
             transmissions: 0,
             order: ArrivalOrder::default(),
             arrived: ArrivedRanges::default(),
@@ -336,6 +339,21 @@ impl FlowMetrics {
             AssistDeed::Advised => &mut self.counters.advice_taken,
         };
         *counter += 1;
+    }
+
+    /// The sender was told of a new path, and has set its window by what it takes that path to deliver, of data.
+    pub fn on_bandwidth_estimate(&mut self, rate: DataRate) {
+        self.bandwidth_estimate = Some(rate);
+    }
+
+    /// Another handover begins.
+    pub(crate) fn forget_bandwidth_estimate(&mut self) {
+        self.bandwidth_estimate = None;
+    }
+
+    /// That of the present handover.
+    pub(crate) const fn bandwidth_estimate(&self) -> Option<DataRate> {
+        self.bandwidth_estimate
     }
 
     /// An assist saw data acknowledged again, this long after it knew of a path.

@@ -145,6 +145,12 @@ pub struct FlowHandoverSummary {
     pub retransmissions_swallowed: u64,
     /// Bits delivered per second in the time after the new path was ready.
     pub goodput_after_bps: Option<f64>,
+    /// What the sender took the new path to deliver, bits of data per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth_estimate_bps: Option<f64>,
+    /// How far off that is, as a part of what the path can carry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth_error: Option<f64>,
 }
 
 /// One handover; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
@@ -222,6 +228,7 @@ struct FlowRecord {
     counted: FlowCounters,
     /// Bytes delivered in the time after the new path was ready.
     bytes_after: u64,
+    bandwidth_estimate: Option<DataRate>,
     /// Which of the handovers that the flow knows this is; `None` where it does not concern the flow.
     of_flow: Option<usize>,
 }
@@ -239,6 +246,8 @@ struct Record {
     recovery_window: Option<Duration>,
     /// What the new path can carry, by direction, where a flow had something for it.
     rates: [(Direction, Option<DataRate>); 2],
+    /// What it can carry towards the mobile node and from it, whether or not there was something for it.
+    path_rates: Option<[DataRate; 2]>,
     /// One for each flow, in their order.
     flows: Vec<FlowRecord>,
 }
@@ -296,11 +305,13 @@ impl HandoverMetrics {
             stall_after: None,
             counted: FlowCounters::default(),
             bytes_after: 0,
+            bandwidth_estimate: None,
             of_flow: None,
         };
         let mut of_flows = alloc::vec![flow; self.flows.len()];
         for ((flow, metrics), in_record) in self.flows.iter_mut().zip(flows).zip(&mut of_flows) {
             flow.baseline = *metrics.counters();
+            metrics.forget_bandwidth_estimate();
             if flow.direction != Direction::Elsewhere {
                 in_record.of_flow = Some(metrics.on_handover(now));
             }
@@ -316,6 +327,7 @@ impl HandoverMetrics {
             recovery_90: None,
             recovery_window: None,
             rates: [(Direction::ToMobile, None), (Direction::FromMobile, None)],
+            path_rates: None,
             flows: of_flows,
         });
     }
@@ -344,6 +356,7 @@ impl HandoverMetrics {
         let handover = self.records.len().wrapping_sub(1);
         let Some(record) = self.records.last_mut().filter(|record| record.ready_at.is_none()) else { return };
         record.ready_at = Some(now);
+        record.path_rates = Some([path.to_mobile.payload_rate, path.from_mobile.payload_rate]);
         self.after_until = now + AFTER;
         let (mut to_mobile, mut from_mobile) = (0, 0);
         for ((flow, metrics), in_record) in self.flows.iter_mut().zip(flows).zip(&mut record.flows) {
@@ -405,6 +418,7 @@ impl HandoverMetrics {
         record.until = now;
         for ((flow, metrics), in_record) in self.flows.iter().zip(flows).zip(&mut record.flows) {
             in_record.counted = metrics.counters().since(&flow.baseline);
+            in_record.bandwidth_estimate = metrics.bandwidth_estimate();
         }
         let Some(ready_at) = record.ready_at else { return };
         let mut slowest = None;
@@ -444,6 +458,13 @@ fn millionths(bytes: u64, time: Duration, rate: DataRate) -> Option<u128> {
     // 8 bit a byte, 10^9 ns a second, 10^6 millionths.
     let bits = u128::from(bytes) * 8 * 1_000_000_000 * 1_000_000;
     bits.checked_div(u128::from(rate.bits_per_second()) * time.as_nanos())
+}
+
+/// How far `estimate` is off `rate`, as a part of that, in whole millionths; `None` for a path without a rate.
+fn error_of(estimate: DataRate, rate: DataRate) -> Option<f64> {
+    let off = i128::from(estimate.bits_per_second()) - i128::from(rate.bits_per_second());
+    let millionths = (off * 1_000_000).checked_div(i128::from(rate.bits_per_second()))?;
+    Some(millionths as f64 / 1e6)
 }
 
 /// The summary of a handover, `silences` being those of a flow from the handover on that is its `n`th.
@@ -490,6 +511,13 @@ fn summary(
             packets_replayed: in_record.counted.packets_replayed,
             retransmissions_swallowed: in_record.counted.retransmissions_swallowed,
             goodput_after_bps: after.and_then(|time| bits_per_second(in_record.bytes_after, time)),
+            bandwidth_estimate_bps: in_record.bandwidth_estimate.map(|rate| rate.bits_per_second() as f64),
+            bandwidth_error: in_record.bandwidth_estimate.zip(record.path_rates).and_then(
+                |(estimate, [to_mobile, from_mobile])| {
+                    let is_download = flow.direction == Direction::ToMobile;
+                    error_of(estimate, if is_download { to_mobile } else { from_mobile })
+                },
+            ),
         })
         .collect();
     let stalls = |stall| flows.iter().any(|flow| flow.stall == stall);

@@ -457,6 +457,7 @@ pub(crate) mod tests {
         let path = NewPath { to_mobile: rate, from_mobile: rate, round_trip: Duration::from_millis(700) };
         handovers.on_address(Instant::from_nanos(12_100_000_001));
         handovers.on_ready(Instant::from_nanos(12_345_678_901), path, core::slice::from_ref(&flow));
+        flow.on_bandwidth_estimate(DataRate::from_bits_per_second(8_000));
         let link = LinkSummary {
             name: "gsm.down".into(),
             offered_packets: 3,

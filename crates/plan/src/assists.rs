@@ -142,6 +142,8 @@ fn take(scenario: &Scenario, assist: &Assist, config: &mut Config) {
         Assist::Ebsn
         | Assist::RtoReset(_)
         | Assist::TcpCm(_)
+        | Assist::TcpHo
+        | Assist::DemoVegas
         | Assist::MobileTcp
         | Assist::RtoFastDecrease(_) => {}
         // A relay is no part of an assistant: it ends connections, which that only watches.

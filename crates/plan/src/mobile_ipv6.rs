@@ -15,8 +15,8 @@ use careof_mobility::v6::{
 };
 use careof_mobility::{ConfigError, InterfaceId, PathProperties, Selection};
 use careof_scenario::{
-    Algorithm, DuplicateAddressDetection, LinkId, Mobility, MovementDetection, Protocol, Role, Scenario,
-    Unreachability,
+    Algorithm, Assist, DuplicateAddressDetection, LinkId, Mobility, MovementDetection, Protocol, Role,
+    Scenario, Unreachability,
 };
 use careof_wire::icmpv6::{
     HomeAgentInformation, LinkLayerAddress, Milliseconds, PrefixInformation, PrefixLifetime,
@@ -170,7 +170,12 @@ pub fn ipv6_agent(
                 config.selection = Selection::Preferred { hold: PATH_HOLD };
             }
             config.leave_bad_paths = mobility.leave_bad_paths;
-            config.route_optimization = mobility.route_optimization.then(RouteOptimizationConfig::default);
+            // Whose TCP is told by the Binding Update.
+            let is_told = |assist: &Assist| matches!(assist, Assist::TcpCm(manager) if manager.estimator.in_tcp().is_some());
+            config.route_optimization = mobility.route_optimization.then(|| RouteOptimizationConfig {
+                tells_end_of_handover: scenario.assists.iter().any(is_told),
+                ..RouteOptimizationConfig::default()
+            });
             // Reports are for those who act on them.
             config.report_paths = !scenario.assists.is_empty();
             if config.report_paths || config.leave_bad_paths {

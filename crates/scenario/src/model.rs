@@ -13,7 +13,8 @@ mod fast_handover;
 mod hierarchy;
 
 pub use assist::{
-    AdvisedBy, Assist, AssistException, AssistPlace, Freeze, Placed, RtoFastDecrease, RtoReset, Split, TcpCm,
+    AdvisedBy, Assist, AssistException, AssistPlace, BandwidthSource, Freeze, Placed, RtoFastDecrease,
+    RtoReset, Split, TcpCm,
 };
 pub use dhcp::{ClientCheck, Dhcp, StartDelay};
 pub use discovery::{Discovery, Unreachability};

@@ -11,9 +11,9 @@ use careof_tcp::{
 };
 
 use crate::model::{
-    AdvisedBy, Algorithm, AssistPlace, CareOf, ClientCheck, DuplicateAddressDetection, Encapsulation,
-    HandoverStyle, KernelProfile, MapSelection, MovementDetection, Protocol, QueuedFate, Replay, Role,
-    Routing,
+    AdvisedBy, Algorithm, AssistPlace, BandwidthSource, CareOf, ClientCheck, DuplicateAddressDetection,
+    Encapsulation, HandoverStyle, KernelProfile, MapSelection, MovementDetection, Protocol, QueuedFate,
+    Replay, Role, Routing,
 };
 
 /// A type whose values have names.
@@ -71,6 +71,7 @@ words!(QueuedFate: DrainLate = "drain-late", Drop = "drop", DropWithIcmp = "drop
 
 words!(AssistPlace: HomeAgent = "home-agent", ForeignAgent = "foreign-agent", Mobile = "mobile");
 words!(AdvisedBy: Signal = "signal", Option = "option");
+words!(BandwidthSource: Westwood = "westwood", DeliveryRate = "delivery-rate", Link = "link");
 
 macro_rules! words_of_tcp {
     ($($type:ty),+) => {

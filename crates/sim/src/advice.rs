@@ -7,7 +7,10 @@
 //! |---|---|
 //! | rto-reset, `by = "signal"` | none: at once, as if both ends shared a host. The best that the reset could do; paper 000 (7.1.5) says that there is no such way |
 //! | rto-reset, `by = "option"` | an option in the next segments from the mobile node (paper 000, section 8.1) with a timeout for the new path: three times the round trip of the registration, RFC 6298's for a first measurement |
-//! | tcp-cm | a datagram to the correspondent's IP layer, over the new path, once the home agent has accepted (paper 002, section 3.1, where it is part of the binding update to the correspondent, the way it prefers); there is one for each correspondent |
+//! | tcp-cm | the ToH bit of the Binding Update to a correspondent that knows another care-of address (paper 002, section 3.1); to others a datagram to the correspondent's IP layer, over the new path, once the home agent has accepted: one for each correspondent |
+//! | tcp-cm, `estimator = "link"` | the datagram to all, with what is known of the path; behind the Binding Update where there is one |
+//! | tcp-ho | an option in two acknowledgements, sent at once, with the rate of the link (Wu, Chan and Ananda 2007) |
+//! | demo-vegas | an option without values in the next segments, in place of the reserved bit in the TCP header that the source has (Ho, Chan and Chen 2005): how that bit is confirmed is not known |
 //! | mobile-tcp | an option in the next segments (paper 002, 4.3.4) with what is known of the path |
 //! | ebsn | an ICMP message from the base station (RFC 2757): the foreign agent, or over IPv6 the access router, which looks into tunnels |
 //!
@@ -21,8 +24,8 @@
 //!   registration, which is that to the home agent and of small packets. A correspondent far from the home agent
 //!   has a longer one, and finds out by itself.
 //! - *Who still knows the old care-of address.* With route optimisation over IPv6 a correspondent goes on sending there until it has the
-//!   new binding. If it is told before, it repeats everything to the old address and waits for its timer. So tcp-cm's datagram follows
-//!   the Binding Update to the correspondent, by the same way and with every repetition of it; an option waits for its acknowledgement.
+//!   new binding. If it is told before, it repeats everything to the old address and waits for its timer. So tcp-cm's bit is in the
+//!   Binding Update to the correspondent and in every repetition of it, or its datagram follows it by the same way; an option waits for its acknowledgement.
 //! - *The path is gone* ([`Advice::Away`]) is told to senders on the mobile node alone; nobody can tell the others (paper 002,
 //!   section 3.1). A make-before-break handover never says it: the old path works until the new one is registered.
 //! - *A base station* notices that a transmission to a visitor failed: a packet was lost on its link, or the link is down. It tells
@@ -32,6 +35,7 @@
 //!   What is lost has to be sent again by somebody: the timer that would do so is what EBSN stops.
 
 mod outdated;
+mod response;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +47,7 @@ use careof_metrics::AssistDeed;
 use careof_mobility::v6::{Addresses, Transmit, TransmitPayload};
 use careof_mobility::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
 use careof_plan::{FlowId, Interface, Locator, NodeId, OneWayId, Plan, Route, Side, Topology};
-use careof_scenario::{AdvisedBy, Assist, Scenario, Split};
+use careof_scenario::{AdvisedBy, Assist, Scenario, Split, TcpCm};
 use careof_tcp::{Advice, Config, NewPath, RtoEstimator, State};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{IcmpMessage, OtherMessage, QuotedDatagram, quote_segment};
@@ -59,8 +63,12 @@ use crate::packet::{Body, Packet, PacketRef};
 use crate::queue::Slot;
 use crate::simulation::{Component, Node, Simulation};
 
+use response::Response;
+
 /// Segments of a connection that carry the option of a handover.
 const TIMES: u8 = 3;
+/// The two duplicate acknowledgements of TCP-HO.
+const TWICE: u8 = 2;
 /// Between two messages of a base station about a flow while its link is down: ns-2's least timeout of a base station
 /// that sends again itself (`SNOOP_MIN_TIMO`).
 const PAUSE: Duration = Duration::from_millis(100);
@@ -88,38 +96,6 @@ pub(crate) struct Senders {
     options: Vec<HandoverOption>,
 }
 
-/// What senders do about a handover.
-#[derive(Clone, Copy)]
-enum Response {
-    RtoReset { slow_start: bool, by: AdvisedBy },
-    TcpCm { resend: bool, suspend: bool },
-    MobileTcp,
-}
-
-impl Response {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::RtoReset { .. } => "rto-reset",
-            Self::TcpCm { .. } => "tcp-cm",
-            Self::MobileTcp => "mobile-tcp",
-        }
-    }
-
-    /// Whether senders on the mobile node stop while there is no path.
-    const fn suspends(self) -> bool {
-        matches!(self, Self::TcpCm { suspend: true, .. } | Self::MobileTcp)
-    }
-
-    /// What a sender does that learns of a new path.
-    const fn arrival(self, path: NewPath) -> Advice {
-        match self {
-            Self::RtoReset { slow_start, .. } => Advice::ResetRto { slow_start },
-            Self::TcpCm { resend: false, .. } => Advice::Moved(path),
-            Self::TcpCm { .. } | Self::MobileTcp => Advice::Back(path),
-        }
-    }
-}
-
 /// A mobile node.
 #[derive(Default)]
 struct Teller {
@@ -135,6 +111,8 @@ struct Teller {
     path: PathProperties,
     /// Correspondents that know another care-of address: they are told when they know the new one.
     outdated: BTreeSet<Locator>,
+    /// Correspondents whose acknowledgement of an update has come, and whose agent is about to say so.
+    acknowledged: BTreeSet<Locator>,
 }
 
 /// A base station.
@@ -172,9 +150,12 @@ impl Simulation {
                 Some(Response::RtoReset { slow_start: reset.slow_start, by: reset.by })
             }
             Assist::TcpCm(manager) => {
-                Some(Response::TcpCm { resend: manager.resend, suspend: manager.suspend })
+                let TcpCm { resend, suspend, estimator } = *manager;
+                Some(Response::TcpCm { resend, suspend, estimator: estimator.in_tcp() })
             }
             Assist::MobileTcp => Some(Response::MobileTcp),
+            Assist::TcpHo => Some(Response::TcpHo),
+            Assist::DemoVegas => Some(Response::DemoVegas),
             _ => None,
         });
         let has_stations = self.scenario.assists.contains(&Assist::Ebsn);
@@ -194,6 +175,17 @@ impl Simulation {
                 let node = flow.ends[side.index()].node;
                 if response.is_some() && self.topology.homes.index(node).is_some() {
                     senders.mobiles.entry(node.0).or_default().ends.push((FlowId(id), side));
+                }
+            }
+        }
+        if let Some(Response::TcpCm { estimator: Some(estimator), .. }) = response {
+            let told: Vec<(FlowId, Side)> =
+                senders.mobiles.values().flat_map(|teller| teller.ends.iter().copied()).collect();
+            for (id, side) in told {
+                let key = self.flow_key(id, side);
+                if !senders.except.iter().any(|exception| exception.covers(&key)) {
+                    let peer = self.flows[usize::from(id.0)].end(side.peer());
+                    peer.connection.estimate_bandwidth(estimator);
                 }
             }
         }
@@ -221,8 +213,7 @@ impl Simulation {
     pub(crate) fn advise_handover<A, C>(&mut self, node: NodeId, event: &HandoverEvent<A, C>) {
         let Some(senders) = &mut self.senders else { return };
         let agent = &self.nodes[usize::from(node.0)].agent;
-        let (Some(response), Some((registered, active))) = (senders.response, agent.is_registered_by())
-        else {
+        let (Some(response), Some((_, active))) = (senders.response, agent.is_registered_by()) else {
             return;
         };
         let Some(teller) = senders.mobiles.get_mut(&node.0) else { return };
@@ -248,19 +239,39 @@ impl Simulation {
             | HandoverEvent::Failed { .. }
                 if teller.is_away =>
             {
-                let is_there = |&(id, side): &(FlowId, Side)| {
-                    let peer = self.flows[usize::from(id.0)].ends[side.peer().index()].address;
-                    agent.has_way(&self.topology, peer)
-                };
-                if let Some(interface) = active.filter(|_| registered)
-                    && teller.ends.first().is_some_and(is_there)
-                {
-                    teller.is_away = false;
-                    let path = agent.path(interface);
-                    self.tell_own(node, path);
-                }
+                self.come_back(node);
             }
             _ => {}
+        }
+    }
+
+    /// Neighbor unreachability detection says that the router of a mobile node's interface is gone, or a router is there.
+    pub(crate) fn advise_router(&mut self, node: NodeId, interface: InterfaceId, is_there: bool) {
+        let Some((_, Some(active))) = self.nodes[usize::from(node.0)].agent.is_registered_by() else {
+            return;
+        };
+        if active == interface {
+            if is_there { self.come_back(node) } else { self.leave(node) }
+        }
+    }
+
+    /// The path that was lost may be there again: if it is, and registered, senders on the mobile node go on.
+    fn come_back(&mut self, node: NodeId) {
+        let agent = &self.nodes[usize::from(node.0)].agent;
+        let teller = self.senders.as_mut().and_then(|senders| senders.mobiles.get_mut(&node.0));
+        let (Some(teller), Some((true, Some(active)))) =
+            (teller.filter(|teller| teller.is_away), agent.is_registered_by())
+        else {
+            return;
+        };
+        let is_there = |&(id, side): &(FlowId, Side)| {
+            let peer = self.flows[usize::from(id.0)].ends[side.peer().index()].address;
+            agent.has_way(&self.topology, peer)
+        };
+        if teller.ends.first().is_some_and(is_there) {
+            teller.is_away = false;
+            let path = agent.path(active);
+            self.tell_own(node, path);
         }
     }
 
@@ -283,7 +294,9 @@ impl Simulation {
         let Some(response) = self.senders.as_ref().and_then(|senders| senders.response) else { return };
         let path = NewPath { rate: path.uplink, round_trip: path.round_trip };
         for (flow, side) in self.connections_of(node) {
-            self.advise(flow, side, &[response.arrival(path)]);
+            if let Some(advice) = response.own_arrival(path) {
+                self.advise(flow, side, &[advice]);
+            }
         }
     }
 
@@ -294,15 +307,22 @@ impl Simulation {
             // Nothing is sent: it needs no way to the mobile node.
             Response::RtoReset { by: AdvisedBy::Signal, .. } => {
                 for (flow, side) in self.connections_of(node) {
-                    self.advise(flow, side.peer(), &[response.arrival(path)]);
+                    if let Some(advice) = response.peers_arrival(path) {
+                        self.advise(flow, side.peer(), &[advice]);
+                    }
                 }
             }
             Response::RtoReset { slow_start, by: AdvisedBy::Option } => {
                 // RFC 6298 section 2.2: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR.
                 let rto = path.round_trip.unwrap_or_default() * 3;
-                self.tell_by_option(node, Says::rto(rto, slow_start), is_meant);
+                self.tell_by_option(node, Says::rto(rto, slow_start), (1, TIMES), is_meant);
             }
-            Response::MobileTcp => self.tell_by_option(node, Says::path(&path), is_meant),
+            Response::MobileTcp => self.tell_by_option(node, Says::path(&path), (1, TIMES), is_meant),
+            Response::TcpHo => {
+                let told = NewPath { rate: path.rate, round_trip: None };
+                self.tell_by_option(node, Says::path(&told), (TWICE, TWICE), is_meant);
+            }
+            Response::DemoVegas => self.tell_by_option(node, Says::Moved, (1, TIMES), is_meant),
             Response::TcpCm { .. } => {
                 for (flow, peer) in self.peers_of(node) {
                     if is_meant(peer) {
@@ -351,7 +371,14 @@ impl Simulation {
         ends.iter().copied().filter(concerns).collect()
     }
 
-    fn tell_by_option(&mut self, node: NodeId, says: Says, is_meant: impl Fn(Locator) -> bool) {
+    /// In `times` segments, of which the first are so many acknowledgements `at_once`.
+    fn tell_by_option(
+        &mut self,
+        node: NodeId,
+        says: Says,
+        (at_once, times): (u8, u8),
+        is_meant: impl Fn(Locator) -> bool,
+    ) {
         let Some(senders) = &mut self.senders else { return };
         let Some(teller) = senders.mobiles.get_mut(&node.0) else { return };
         let option = HandoverOption { handover: teller.handovers, says };
@@ -363,10 +390,11 @@ impl Simulation {
             if !is_meant(self.flows[usize::from(flow.0)].ends[side.peer().index()].address) {
                 continue;
             }
-            let end = self.flows[usize::from(flow.0)].end(side);
-            end.tells = TIMES;
-            end.connection.acknowledge();
-            self.pump(flow, side);
+            self.flows[usize::from(flow.0)].end(side).tells = times;
+            for _ in 0..at_once {
+                self.flows[usize::from(flow.0)].end(side).connection.acknowledge();
+                self.pump(flow, side);
+            }
         }
     }
 
@@ -416,7 +444,11 @@ impl Simulation {
                 let advice = [Advice::ResetRto { slow_start }, rto];
                 self.advise(id, side, if slow_start { &advice } else { &advice[1..] });
             }
-            Says::Path { .. } => self.advise(id, side, &[response.arrival(told.says.new_path())]),
+            Says::Path { .. } | Says::Moved => {
+                if let Some(advice) = response.peers_arrival(told.says.new_path()) {
+                    self.advise(id, side, &[advice]);
+                }
+            }
         }
     }
 
@@ -559,7 +591,14 @@ impl Simulation {
         self.pump(id, side);
     }
 
-    fn trace_advice(&mut self, node: NodeId, id: FlowId, what: &'static str, packets: u32, bytes: u64) {
+    pub(crate) fn trace_advice(
+        &mut self,
+        node: NodeId,
+        id: FlowId,
+        what: &'static str,
+        packets: u32,
+        bytes: u64,
+    ) {
         let response = self.senders.as_ref().and_then(|senders| senders.response);
         let assist = match what {
             "rearm" | "bad-state" => "ebsn",
@@ -784,5 +823,9 @@ const fn name(advice: &Advice) -> &'static str {
         Advice::Away => "away",
         Advice::Back(_) => "back",
         Advice::Moved(_) => "moved",
+        Advice::Resume => "resume",
+        Advice::Replaced { .. } => "replaced",
+        Advice::HandedOff(_) => "handed-off",
+        Advice::MeasureBaseRtt => "measure-base-rtt",
     }
 }

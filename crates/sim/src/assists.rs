@@ -4,7 +4,7 @@
 //! until it is sent; a packet that is held is one, and counts as queued.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_assist::{
     Action, Assistant, Config, Edit, Fate, FlowKey, HoleNews, Input, PacketView, PathId, Report, Token, Told,
@@ -713,7 +713,21 @@ impl Simulation {
             && let Some(mobile) = self.topology.homes.address_of(node)
         {
             let mobile = self.topology.address(mobile);
+            if let (HandoverEvent::Registered { .. }, Agent::Ipv6(host)) = (event, &self.node(node).agent) {
+                let peers = host.outdated_correspondents();
+                self.assist_event(node, &Input::Outdated { mobile, peers: &peers });
+            }
             self.assist_event(node, &Input::Handover { mobile, event: &event.phase() });
+        }
+    }
+
+    /// What a correspondent knows of a mobile node's care-of address is new, in the mobile node's view.
+    pub(crate) fn assist_correspondent(&mut self, node: NodeId, correspondent: Ipv6Addr) {
+        if self.node(node).assist.is_some()
+            && let Some(mobile) = self.topology.homes.address_of(node)
+        {
+            let (mobile, peer) = (self.topology.address(mobile), correspondent.into());
+            self.assist_event(node, &Input::Updated { mobile, peer });
         }
     }
 

@@ -7,7 +7,7 @@
 //! kind 253 | length | 0x43 0x61 | handover, modulo 256 | 1: slow start | values of 4 bytes each | no-ops to 4 bytes
 //! ```
 //!
-//! The values are the timeout in microseconds; or the rate in units of 100 bit/s and the round trip in microseconds, 0 for what
+//! The values are none; or the timeout in microseconds; or the rate in units of 100 bit/s and the round trip in microseconds, 0 for what
 //! is not known.
 
 use core::num::NonZeroU32;
@@ -51,6 +51,8 @@ pub(crate) struct HandoverOption {
 pub(crate) enum Says {
     /// A timeout for the new path.
     Rto { micros: u32, slow_start: bool },
+    /// That the path is another.
+    Moved,
     /// What is known of the new path.
     Path { rate: u32, micros: u32 },
 }
@@ -80,6 +82,7 @@ impl Says {
     /// The values, one after the other.
     pub(crate) fn emit(self, bytes: &mut Vec<u8>) {
         match self {
+            Self::Moved => {}
             Self::Rto { micros, .. } => bytes.extend(micros.to_be_bytes()),
             Self::Path { rate, micros } => {
                 bytes.extend(rate.to_be_bytes());
@@ -122,6 +125,10 @@ mod tests {
     fn an_option_tells_its_own_length_and_fills_whole_words() {
         let rto = HandoverOption { handover: 3, says: Says::rto(Duration::from_millis(2_100), true) };
         assert_eq!(rto.bytes(), [253, 10, 0x43, 0x61, 3, 1, 0, 0x20, 0x0b, 0x20, 1, 1]);
+        assert_eq!(
+            HandoverOption { handover: 7, says: Says::Moved }.bytes(),
+            [253, 6, 0x43, 0x61, 7, 0, 1, 1]
+        );
         let path = NewPath {
             rate: Some(DataRate::from_bits_per_second(9_600)),
             round_trip: Some(Duration::from_millis(700)),

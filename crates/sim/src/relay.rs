@@ -397,7 +397,10 @@ impl Simulation {
                     let seq = half.sent_seq.of(seq);
                     self.trace_relay_timeout(id, facing, seq);
                 }
-                TcpEvent::Timeout { .. } | TcpEvent::FastRetransmit { .. } | TcpEvent::Closed => {}
+                TcpEvent::Timeout { .. }
+                | TcpEvent::FastRetransmit { .. }
+                | TcpEvent::PathMeasured { .. }
+                | TcpEvent::Closed => {}
             }
         }
     }

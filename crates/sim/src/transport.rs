@@ -189,6 +189,14 @@ impl Simulation {
                 }
                 self.arm_flow(id);
             }
+            TcpEvent::PathMeasured { bandwidth, .. } => {
+                let flow = &self.flows[usize::from(id.0)];
+                if let Some((index, rate)) = flow.measured[side.index()].zip(bandwidth) {
+                    self.flow_metrics[index].on_bandwidth_estimate(rate);
+                }
+                let node = self.flows[usize::from(id.0)].ends[side.index()].node;
+                self.trace_advice(node, id, "measured", 0, 0);
+            }
             TcpEvent::Timeout { seq, .. } => {
                 let flow = &self.flows[usize::from(id.0)];
                 let seq = flow.ends[side.index()].sent_seq.of(seq);

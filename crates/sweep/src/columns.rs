@@ -196,6 +196,8 @@ mod tests {
             packets_replayed: 0,
             retransmissions_swallowed: 0,
             goodput_after_bps: None,
+            bandwidth_estimate_bps: None,
+            bandwidth_error: None,
         }
     }
 

@@ -6,8 +6,11 @@
 //! |---|---|---|
 //! | rto-reset | [`Advice::ResetRto`] | paper 000 (targets V15), sections 7.1.5 and 8.1: the RTO to its initial value, with or without slow start |
 //! | RTO in an option | [`Advice::SetRto`] | the same, section 8.1: the receiver tells a more appropriate RTO |
-//! | TCP-CM | [`Advice::Away`], [`Advice::Back`] or [`Advice::Moved`] | paper 002 (Le, Fu, Hogrefe), sections 3.2 and 5.1.2 |
-//! | Mobile TCP | [`Advice::Back`] | Stangel and Bharghavan 1998 as paper 002 describes it (4.3.4): the change is told in an option of the next segment; what the sender does about it is TCP-CM's |
+//! | TCP-CM | on the mobile node [`Advice::Away`] and [`Advice::Resume`], at its peer [`Advice::Replaced`] | paper 002 (Le, Fu, Hogrefe), sections 3.2, 3.2.1 and 3.2.2; what those leave open is in `sender/replaced.rs` |
+//! | TCP-CM that is told the path | [`Advice::Away`], [`Advice::Back`] or [`Advice::Moved`] | the same where the mobile node knows rate and round trip of its new path, so that no estimate is needed |
+//! | Mobile TCP | [`Advice::Back`] | Stangel and Bharghavan 1998 as paper 002 describes it (4.3.4): the change is told in an option of the next segment; the paper does not say what the sender does about it: as above |
+//! | TCP-HO | [`Advice::HandedOff`] | Wu, Chan and Ananda 2007, by its abstract; what that leaves open is in `sender/handed_off.rs` |
+//! | Demo-Vegas | [`Advice::MeasureBaseRtt`] | Ho, Chan and Chen, "An Efficient Mechanism of TCP-Vegas on Mobile IP Networks", 2005, by its abstract: BaseRTT is measured again |
 //! | EBSN | [`Advice::Rearm`] | Bakshi, Krishna, Vaidya and Pradhan, as RFC 2757 names it and paper 000 describes it (section 4): the timer begins anew, nothing else changes |
 //!
 //! Common to all that replace the estimate: what left before the advice gives no round-trip sample to the timer any more
@@ -19,14 +22,17 @@
 //! window or a timeout that the next round trips correct; it cannot make the sender send beyond the peer's window or
 //! fall silent for ever.
 //!
-//! Left out: what congestion control measures of segments that left before, where they are not sent again
+//! Left out: LMDR (draft-swami-tcp-lmdr-07) and the explicit handover notification of Izumikawa, Yamaguchi and Katto 2004, of which no more than the
+//! abstract or the title could be read: neither says what the sender sets.
+//!
+//! Also left out: what congestion control measures of segments that left before, where they are not sent again
 //! ([`Advice::ResetRto`] with slow start): Vegas and BBR may take a round trip of the old path for one of the new.
-//! TCP-CM's own bandwidth estimate: the rate comes with the advice.
 
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
 
+use crate::bandwidth::BandwidthEstimator;
 use crate::connection::Connection;
 use crate::delayed_ack::Due;
 use crate::rto::Told;
@@ -70,6 +76,24 @@ pub enum Advice {
     /// The same, but what is outstanding may still arrive: it is not sent again, unless a recovery was under way, whose
     /// losses are the old path's.
     Moved(NewPath),
+    /// There is a path again, and the sender itself has moved to it: the timer that [`Advice::Away`] has suspended goes on with what was
+    /// left of it, and what it was about to send leaves. Where the usable window is zero, the congestion window grows by one
+    /// segment; the peer's window holds.
+    Resume,
+    /// The peer has moved to a link of this rate, of whole datagrams. What is outstanding is lost and is sent again as the window
+    /// allows; the next four RTT samples of what leaves from now on each set the threshold to rate times round trip, but none after a
+    /// timeout or a fast retransmission.
+    HandedOff(DataRate),
+    /// The least round trip is another path's: it is measured anew from what leaves from now on. Of use to Vegas alone.
+    MeasureBaseRtt,
+    /// The peer has moved to another path, of which nothing is known. SRTT and RTTVAR are cleared, and RFC 6298's initial RTO holds
+    /// until something has been measured by the new path; then window and threshold become what the path delivers
+    /// ([`Connection::estimate_bandwidth`]) in that round trip, at least two segments. No acknowledgement of what left before moves the
+    /// window. Without an estimate it stays.
+    Replaced {
+        /// What is outstanding is lost, which is no sign of congestion, and is sent again at once, whatever the window.
+        repeat: bool,
+    },
 }
 
 impl Connection {
@@ -104,10 +128,32 @@ impl Connection {
                 self.sender.come_back(now, window, repeat, config);
                 self.sender.restart_timers(now);
             }
-            Advice::Away | Advice::Back(_) | Advice::Moved(_) => {}
+            Advice::Resume if synchronized => self.sender.resume(now),
+            Advice::HandedOff(rate) if synchronized => {
+                self.sender.hand_off(now, rate, &self.journal.counters);
+                self.sender.restart_timers(now);
+            }
+            Advice::MeasureBaseRtt if synchronized => self.sender.measure_base_rtt(now),
+            Advice::Replaced { repeat } if synchronized => {
+                self.sender.tell_estimator(now, Told::Nothing, config);
+                self.sender.path_replaced(now, repeat);
+                self.sender.restart_timers(now);
+            }
+            _ => {}
         }
         self.journal.revision += 1;
         self.after_input();
+    }
+
+    /// Estimates what the path delivers, for [`Advice::Replaced`]. To be called before the connection is opened.
+    pub fn estimate_bandwidth(&mut self, estimator: BandwidthEstimator) {
+        self.sender.estimate_bandwidth(estimator);
+    }
+
+    /// What the path delivers, of data, as estimated so far; `None` where nothing is estimated or has been measured.
+    #[must_use]
+    pub fn bandwidth_estimate(&self) -> Option<DataRate> {
+        self.sender.bandwidth()
     }
 
     /// An acknowledgement without data leaves with the next [`poll_transmit`](Self::poll_transmit), whether or not one is
@@ -117,6 +163,16 @@ impl Connection {
             self.ordinary = false;
             self.receiver.acks.owe(Due::Alone);
             self.journal.revision += 1;
+        }
+    }
+
+    /// An RTT sample was taken, and the peer has told the rate of its new link.
+    pub(crate) fn follow_hand_off(&mut self, now: Instant) {
+        let Some(sample) = self.journal.latest_rtt else { return };
+        let Some(rate) = self.sender.rate_for_threshold(now, sample, &self.journal.counters) else { return };
+        let path = NewPath { rate: Some(rate), round_trip: Some(sample) };
+        if let Some(window) = self.window_of(&path) {
+            self.sender.set_threshold(now, window);
         }
     }
 

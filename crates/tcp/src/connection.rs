@@ -464,13 +464,7 @@ impl Connection {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let sender = &self.sender;
-        let (cwnd, ssthresh) = if sender.variant == Variant::Linux20 {
-            let segments = &sender.linux20;
-            let threshold = segments.ssthresh().map_or(u32::MAX, |count| count.saturating_mul(sender.mss));
-            (segments.cwnd().saturating_mul(sender.mss), threshold)
-        } else {
-            (sender.window.cwnd(), sender.window.ssthresh())
-        };
+        let (cwnd, ssthresh) = sender.control();
         Snapshot {
             state: self.state,
             phase: sender.phase,

@@ -158,6 +158,14 @@ impl DeliveryRate {
         }
     }
 
+    /// Bytes of data that an amount of one stands for, with segments of `mss` bytes.
+    pub(crate) fn bytes_of_unit(&self, mss: u32) -> u64 {
+        match self.unit {
+            Unit::Segments => u64::from(mss),
+            Unit::Octets => 1,
+        }
+    }
+
     fn size(&self, record: &Record) -> u64 {
         match self.unit {
             Unit::Segments => 1,

@@ -4,6 +4,7 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
+use careof_base::DataRate;
 use careof_wire::SeqNumber;
 
 use crate::Counters;
@@ -29,6 +30,15 @@ pub enum Event {
         backoff: u32,
         /// The timeout that ran out.
         rto: Duration,
+    },
+    /// The path was replaced ([`crate::Advice::Replaced`]), and its round trip is known now.
+    PathMeasured {
+        /// What the path delivers, of data, by the estimate at the end of the handover; `None` where there is none.
+        bandwidth: Option<DataRate>,
+        /// Round trip of the first segment that went by it.
+        round_trip: Duration,
+        /// The window that was set, bytes; `None`: it stays as it is.
+        window: Option<u32>,
     },
     /// Duplicate acknowledgements gave a loss away.
     FastRetransmit {

@@ -190,7 +190,15 @@ impl Connection {
             echo: self.timestamps.echo(segment),
             echoes_congestion,
         };
-        self.sender.on_ack(now, &ack, &mut self.journal)
+        if self.sender.replaced.is_some() {
+            return self.sender.on_ack_of_new_path(now, &ack, &mut self.journal, &self.config);
+        }
+        let samples = self.journal.counters.rtt_samples;
+        let outcome = self.sender.on_ack(now, &ack, &mut self.journal);
+        if self.sender.handed_off.is_some() && self.journal.counters.rtt_samples > samples {
+            self.follow_hand_off(now);
+        }
+        outcome
     }
 
     /// Data and FIN of an acceptable segment.

@@ -36,6 +36,7 @@ extern crate alloc;
 extern crate std;
 
 mod advice;
+mod bandwidth;
 mod config;
 mod congestion;
 mod connection;
@@ -68,6 +69,7 @@ mod timestamps;
 mod tests;
 
 pub use advice::{Advice, NewPath};
+pub use bandwidth::BandwidthEstimator;
 pub use config::{
     AckCounting, Config, ConfigError, CongestionControl, DelayedAck, HyStart, IdleRestart, InitialWindow,
     KernelEdition, MAX_WINDOW, MIN_MSS, PartialAckTimer, Profile, ReductionBound, RtoEstimator, Variant,

@@ -134,6 +134,8 @@ impl Sender {
             && self.prr.is_none()
             && self.frto == Frto::Off
             && self.rack_tlp.is_none()
+            && self.replaced.is_none()
+            && self.handed_off.is_none()
             && !self.rules.judges()
             && self.estimator.sampling() != Sampling::EverySegment
             && self.queue.is_ordinary()

@@ -122,14 +122,14 @@ FAST_RETRANSMIT = Helped(
     "FR",
     "fast-retransmit",
     ("assist.fast-retransmit.longest_outage=any",),
-    {Way.TUNNEL: _REGISTERED_AND_BACK},
+    {Way.TUNNEL: _REGISTERED_AND_BACK, Way.STRAIGHT: _KNOWN_AND_BACK},
 )
 FREEZE = Helped(
     "freeze",
     "Freeze TCP",
     "freeze",
     (),
-    {Way.TUNNEL: _REGISTERED_AND_BACK},
+    {Way.TUNNEL: _REGISTERED_AND_BACK, Way.STRAIGHT: _KNOWN_AND_BACK},
 )
 
 HELPED = (TCP_CM, FAST_RETRANSMIT, FREEZE, MOBILE_TCP, NONE)

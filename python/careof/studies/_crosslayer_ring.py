@@ -64,8 +64,8 @@ ASSUMED = (
     ),
     (
         "TCP",
-        "Reno, initial ssthresh 65,535 B, a window of 4 MiB, segments of 1,400 B",
-        "5.3.1: Reno, its ssthresh, a receive buffer above every CWND; the segments fit the tunnel",
+        "Reno, initial ssthresh 65,535 B, initial RTO 3 s, a window of 4 MiB, segments of 1,400 B",
+        "5.3.1: Reno, its ssthresh, a receive buffer above every CWND; 3.2.2: RFC 2988; the segments fit the tunnel",
     ),
     ("queues", "10,000 packets", "5.3.1: larger than the window"),
     ("IoH", "the link layer tells", "4.2: a hint by the link layer takes no time; 3.1 has unreachability detection"),
@@ -81,8 +81,10 @@ MISSING = (
         "the radio's geometry: cells of 300 m in radius",
         "every 250 m of the way a handover; for C3 to C6 its instants are drawn",
     ),
-    ("BWE, an estimate of the bandwidth (section 3.2.2)", "the mobile node knows the rate of its link"),
-    ("the ToH bit in the Binding Update (section 3.1)", "a datagram right behind the update, by the same way"),
+    (
+        "how and when BWE is measured (section 3.2.2)",
+        "Westwood's filter (`assist.tcp-cm.estimator`), its value when the correspondent is told",
+    ),
     ("FTP", "one connection carries the file; no control connection"),
     ("several nodes at once", "one mobile node and one correspondent"),
     ("HMIPv6 and FMIPv6 in the four networks", "one handover each (C1 and C2)"),
@@ -184,7 +186,7 @@ tcp = {{ {_TCP} }}
 """
 
 
-_TCP = f'profile = "reno", mss = "{SEGMENT_B} B", initial_ssthresh = "65535 B", window = "4 MiB", window_scaling = true'
+_TCP = f'profile = "reno", rto_initial = "3 s", mss = "{SEGMENT_B} B", initial_ssthresh = "65535 B", window = "4 MiB", window_scaling = true'
 
 
 class Carried(NamedTuple):
@@ -228,12 +230,17 @@ class Traced(NamedTuple):
     rto_greatest_s: float
     """From the loss of the old link to the first new data."""
     rto_at_end_s: float
-    """With TCP-CM when the sender was told, otherwise when the mobile node was registered."""
+    """With TCP-CM when a sender on the mobile node was told, or one at the correspondent has measured the new path; otherwise when
+    the mobile node was registered."""
     cwnd_before_b: int
     cwnd_least_b: int
     """From that end on, for three seconds."""
     cwnd_at_end_b: int
     ssthresh_at_end_b: int
+    round_trip_s: float
+    """The sender's estimate then; 0 where it has none."""
+    product_b: float
+    """Of the bandwidth that it has estimated and that; 0 where it has not."""
 
 
 _WATCHED_S = 3.0
@@ -251,7 +258,8 @@ def trace(of: Round, progress: Watcher | None = None) -> Traced:
     stall = handover["stall_after_s"]
     resumed = registered + (_AFTER_S if stall is None else float(stall))
     at_sender = events.filter(pc.equal(events["node"], of.sender))
-    told = at_sender.filter(pc.and_(pc.equal(at_sender["kind"], "assist"), pc.equal(at_sender["cause"], "back")))
+    cause = "resume" if of.upload else "measured"
+    told = at_sender.filter(pc.and_(pc.equal(at_sender["kind"], "assist"), pc.equal(at_sender["cause"], cause)))
     end = told["time_ns"][0].as_py() / 1e9 if told.num_rows else registered
     states = at_sender.filter(pc.is_valid(at_sender["cwnd_bytes"]))
     times = [instant / 1e9 for instant in states["time_ns"].to_pylist()]
@@ -260,6 +268,9 @@ def trace(of: Round, progress: Watcher | None = None) -> Traced:
     before = max(number for number, instant in enumerate(times) if instant < lost)
     # What follows at the very instant is the sender's answer.
     last = _state_at(times, end, after=bool(told.num_rows))
+    (flow,) = handover["flows"]
+    estimate = float(flow.get("bandwidth_estimate_bps", 0.0))
+    round_trip = (states["srtt_ns"].to_pylist()[last] or 0) / 1e9
     across = [rto[number] for number, instant in enumerate(times) if lost <= instant <= resumed]
     later = [cwnd[number] for number, instant in enumerate(times) if end <= instant <= end + _WATCHED_S]
     return Traced(
@@ -271,10 +282,13 @@ def trace(of: Round, progress: Watcher | None = None) -> Traced:
         cwnd_least_b=min(later, default=cwnd[last]),
         cwnd_at_end_b=cwnd[last],
         ssthresh_at_end_b=ssthresh[last] or 0,
+        round_trip_s=round_trip,
+        product_b=estimate * round_trip / 8,
     )
 
 
 def _state_at(times: list[float], instant: float, *, after: bool) -> int:
     if after:
-        return next(number for number, one in enumerate(times) if one >= instant)
+        first = next(one for one in times if one >= instant)
+        return max(number for number, one in enumerate(times) if one == first)
     return max(number for number, one in enumerate(times) if one <= instant)

@@ -50,16 +50,14 @@ MOBILE_TCP_STRAIGHT = _line("""
 """)
 
 FREEZE_STRAIGHT = _line("""
-    The window opens at the home registration, for the assist does not know of correspondents' bindings: data
-    that is sent before the update goes to the old care-of address and is lost, and the duplicate
-    acknowledgements of what follows bring it back.
+    Return routability as with TCP-CM (2 T_CN-nAR). The window opens when the correspondent has acknowledged the
+    update: what it sends sooner goes to the old care-of address. Table 1 counts the acknowledgements that open
+    it, and not the way of the data back.
 """)
 
 FAST_RETRANSMIT_STRAIGHT = _line("""
-    Its three acknowledgements are sent at the home registration, for the assist does not know of
-    correspondents' bindings: what they have the correspondent repeat goes to the old care-of address and is
-    lost. A sender in fast recovery waits for its timer then, 1 s at least, unless the acknowledgements come
-    after the update (G: the home agent is far away).
+    As Freeze TCP: its three acknowledgements are sent when the correspondent has acknowledged the update. New
+    data makes as many at about that time.
 """)
 
 NONE_STRAIGHT = _line("""
@@ -73,16 +71,18 @@ C3 = _line("""
 """)
 
 C4 = _line("""
-    {count} files with one handover each, 11 Mbit/s, the mobile node sends and the correspondent sends. TCP-CM's
-    RTO at the end is 3 R by equations 1 to 3 (K = 4), R being the round trip of the home registration, {rtt:g}
-    s over the cloud. A sender on the mobile node stands still meanwhile, and its RTO does not grow; one at the
-    correspondent is not told of the beginning (section 3.1), and its RTO grows until it is told of the end.
+    {count} files with one handover each, 11 Mbit/s, the mobile node sends and the correspondent sends. A sender
+    on the mobile node stands still meanwhile, and its RTO is what it was (section 3.2.1). One at the
+    correspondent is not told of the beginning (section 3.1), and its RTO grows until it is told of the end. It
+    then has the initial RTO until the first round trip R of the new path makes it 3 R by equations 1 to 3 (K =
+    4). Before return routability that round trip leads over the home agent twice.
 """)
 
 C5 = _line("""
-    In the same runs. The bandwidth-delay product is that of the link's rate and R, {bdp:,.0f} B with headers;
-    the window is its share of data. The standard sender's window falls to one segment by its timeouts and has
-    to grow again.
+    In the same runs. BWE is the sender's estimate when it is told, by Westwood's filter, of what the old path
+    delivered. The standard sender's window falls to one segment by its timeouts and has to grow again. That of a
+    sender on the mobile node is left alone by section 3.2.1; what was in flight when the link went is lost, and
+    nothing repeats it but its timer.
 """)
 
 C6 = _line("""
@@ -94,14 +94,15 @@ C6 = _line("""
 
 C6_FAST = _line("""
     Over 0.5 s Reno is far from filling 11 Mbit/s: in congestion avoidance the window grows by a segment each
-    round trip. TCP-CM sets it to the bandwidth-delay product of the new path, so that a handover makes the
-    transfer faster than it was before; and a file that ends sooner meets fewer handovers than were to come.
+    round trip. The first round trip that TCP-CM measures leads over the home agent and is twice as long as those
+    after it, so that BWE times R is more than the window was: with one handover the file is faster than with
+    none. With many, BWE is that of a transfer which has hardly begun, and the lead shrinks.
 """)
 
-C6_HOME = _line("""
-    At home TCP-CM sets the window to two segments: the round trip that the mobile node knows is that of its
-    registration, which does not cross the cloud there. So the fourth and the eighth handover, which end at
-    home, cost it more than the others.
+C6_UP = _line("""
+    By section 3.2.1 a sender on the mobile node repeats nothing and goes on with what was left of its timer: what
+    was in flight when the link went is lost, the timer brings it back, and with it slow start. What is gained is
+    that the timer has not backed off.
 """)
 
 C7 = _line("""

@@ -9,6 +9,8 @@
 //!   an outage.
 //! - **What it does.** When a path is usable after an outage of at most [`crate::FastRetransmit::longest_outage`], it injects
 //!   [`crate::FastRetransmit::acks`] copies of the last acknowledgement, once a handover.
+//! - **Route optimisation.** A peer that sends straight (RFC 6275) is told when it has acknowledged the new care-of address, not at the home
+//!   registration: what it repeats sooner goes to the old one, and after that no copy wakes it. The outage is that of the peer, then.
 //! - **Late, missing or wrong.** Late or missing: the timer has gone off, or will. An outage in which nothing was lost is followed by a
 //!   repetition too much, and the sender halves its window for it.
 //! - **Risks.** After a timeout the copies wake nobody; and SACK blocks that the sender has not seen make one with F-RTO (RFC 5682)
@@ -30,7 +32,13 @@ pub(crate) struct FastRetransmitAssist;
 impl Assist for FastRetransmitAssist {
     type State = ();
 
-    fn signal(&mut self, cx: &mut Context<'_>, flow: &mut Flow, _state: &mut (), event: &PathEvent) {
+    fn signal(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut (), event: &PathEvent) {
+        if flow.peer_awaits.is_none() {
+            self.on_peer_updated(cx, flow, state, event);
+        }
+    }
+
+    fn on_peer_updated(&mut self, cx: &mut Context<'_>, flow: &mut Flow, _state: &mut (), event: &PathEvent) {
         let (Some(config), PathEvent::Usable(usable)) = (cx.config.fast_retransmit, event) else { return };
         let is_short =
             usable.outage.is_some_and(|outage| config.longest_outage.is_none_or(|longest| outage <= longest));

@@ -11,6 +11,8 @@
 //! - **What it does.** From [`crate::Freeze::warning`] before the announced end on, every acknowledgement that passes says a window of
 //!   zero, and one is injected that says so at once. When a path is usable, [`crate::Freeze::acks`] acknowledgements with the receiver's
 //!   last window open it.
+//! - **Route optimisation.** The window opens towards a peer that sends straight (RFC 6275) when it has acknowledged the new care-of
+//!   address: what it sends sooner goes to the old one.
 //! - **Late.** A warning that comes late closes the window at once, if it is open still: data in flight then are lost, and their timer
 //!   runs as if nothing had been done. A path that is lost without announcement changes nothing, for nothing could leave.
 //! - **Twice.** The last announcement counts: if the end it tells is further away than the warning, a closed window opens until then.
@@ -87,12 +89,26 @@ impl Assist for FreezeAssist {
             PathEvent::Lost => cx.timers.stop(timer, Wake::Freeze),
             PathEvent::Usable(_) => {
                 cx.timers.stop(timer, Wake::Freeze);
-                thaw(cx, flow, state, config.acks);
+                if flow.peer_awaits.is_none() {
+                    thaw(cx, flow, state, config.acks);
+                }
             }
             PathEvent::FalseAlarm => {
                 cx.timers.stop(timer, Wake::Freeze);
                 thaw(cx, flow, state, 1);
             }
+        }
+    }
+
+    fn on_peer_updated(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        _event: &PathEvent,
+    ) {
+        if let Some(config) = cx.config.freeze {
+            thaw(cx, flow, state, config.acks);
         }
     }
 

@@ -94,6 +94,19 @@ macro_rules! in_order {
                 $(self.$name.deliver(cx, flow, &mut states.$name, event);)*
             }
 
+            pub(crate) fn on_peer_updated(
+                &mut self,
+                cx: &mut Context<'_>,
+                flow: &mut Flow,
+                states: &mut States,
+                event: &PathEvent,
+            ) {
+                $(
+                    self.$name.on_peer_updated(cx, flow, &mut states.$name, event);
+                    self.look_at_injected(cx, flow, states);
+                )*
+            }
+
             pub(crate) fn on_timeout(
                 &mut self,
                 cx: &mut Context<'_>,

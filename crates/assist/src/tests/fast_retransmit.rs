@@ -97,3 +97,24 @@ fn a_flow_met_in_the_middle_repeats_the_window_as_it_was() {
             90  > ack 1000 win 900 for peer",
     );
 }
+
+#[test]
+fn a_peer_that_sends_straight_is_told_when_it_knows_where_to() {
+    let begin = "    0  path 1
+             0  syn
+            10  for mobile 0+1000              -> pass
+            11  from mobile ack 1000 win 900   -> pass
+            20  down 1
+           100  outdated
+           100  path 2";
+    let acks = |at: u64| alloc::format!("{at}  > ack 1000 win 900 for peer\n").repeat(3);
+    Script::new(duplicating(FastRetransmit::DEFAULT))
+        .run(&alloc::format!("{begin}\n180 updated\n{}", acks(180)));
+    // Its outage has been too long by then.
+    Script::new(duplicating(FastRetransmit::DEFAULT)).run(&alloc::format!("{begin}\n221 updated"));
+    // Once, and not after the next loss.
+    let mut script = Script::new(duplicating(FastRetransmit::DEFAULT));
+    script.run(&alloc::format!("{begin}\n180 updated\n{}\n181 updated\n190 down 2\n200 updated", acks(180)));
+    let mut script = Script::new(duplicating(FastRetransmit::DEFAULT));
+    script.run(&alloc::format!("{begin}\n150 down 2\n180 updated"));
+}

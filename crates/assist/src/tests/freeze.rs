@@ -216,3 +216,24 @@ fn a_flow_that_has_closed_is_left_alone() {
            400  path 2",
     );
 }
+
+#[test]
+fn the_window_opens_towards_a_peer_that_sends_straight_when_it_knows_where_to() {
+    Script::new(freezing(Place::MobileNode)).run(
+        "    0  path 1 rate 10000 rtt 100
+             0  syn
+            10  for mobile 0+1000             -> pass
+            11  from mobile ack 1000 win 900  -> pass
+           100  announced 300
+           100  > ack 1000 win 0 for peer
+           400  down 1
+           500  outdated
+           500  path 2 rate 10000 rtt 100
+           550  from mobile ack 1000 win 900  -> pass win 0
+           600  updated
+           600  > ack 1000 win 900 for peer
+           600  > ack 1000 win 900 for peer
+           600  > ack 1000 win 900 for peer
+           610  from mobile ack 1000 win 901  -> pass",
+    );
+}

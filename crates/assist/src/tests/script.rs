@@ -288,6 +288,14 @@ impl Script {
                 let (mobile, new) = (self.over.mobile(), properties(rest));
                 self.hand_in(&Input::Announced { mobile, within, new });
             }
+            ["outdated"] => {
+                let (mobile, peer) = (self.over.mobile(), self.over.peer());
+                self.hand_in(&Input::Outdated { mobile, peers: &[peer] });
+            }
+            ["updated"] => {
+                let (mobile, peer) = (self.over.mobile(), self.over.peer());
+                self.hand_in(&Input::Updated { mobile, peer });
+            }
             ["wait"] => {}
             _ => panic!("not a line of the language: {line}"),
         }

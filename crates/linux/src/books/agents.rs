@@ -88,6 +88,7 @@ impl Books {
             },
             // The messages themselves are in the trace, and the agent counts what it drops.
             Told::ReverseTunnelEnded { .. }
+            | Told::HandoverEnded { .. }
             | Told::HomeAgentsFound { .. }
             | Told::HomePrefixes { .. }
             | Told::HomeAddressLost { .. }

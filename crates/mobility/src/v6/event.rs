@@ -21,6 +21,13 @@ pub enum Event {
     Binding(BindingChanged),
     /// A binding at a correspondent node changed, in the mobile node's view.
     Correspondent(CorrespondentChanged),
+    /// A mobile node has said, in an update that was accepted, that a handover has ended (correspondent node).
+    HandoverEnded {
+        /// The mobile node.
+        home_address: Ipv6Addr,
+        /// Where its packets go now; its home address at home.
+        care_of: Ipv6Addr,
+    },
     /// The owner is to do something in neighbor discovery (home agent and mobile node).
     Neighbor(NeighborEvent),
     /// A Binding Update was sent, received, accepted or refused.

@@ -65,6 +65,8 @@ pub(super) fn with_parameters(
         "rto-reset" => Assist::RtoReset(rto_reset(&mut given)),
         "tcp-cm" => Assist::TcpCm(tcp_cm(&mut given)),
         "mobile-tcp" => Assist::MobileTcp,
+        "tcp-ho" => Assist::TcpHo,
+        "demo-vegas" => Assist::DemoVegas,
         "rto-fast-decrease" => Assist::RtoFastDecrease(rto_fast_decrease(&mut given)),
         "mss-clamp" => {
             Assist::MssClamp(placed(&mut given, AssistPlace::WORDS, &[HomeAgent, Mobile], &mut at, mss_clamp))
@@ -174,6 +176,7 @@ fn tcp_cm(given: &mut Parameters<'_, '_>) -> TcpCm {
     let mut manager = TcpCm::default();
     given.set("resend", &mut manager.resend, Field::boolean);
     given.set("suspend", &mut manager.suspend, Field::boolean);
+    given.set("estimator", &mut manager.estimator, |field, problems| field.word(problems));
     manager
 }
 

@@ -77,7 +77,11 @@ fn parameters(assist: &Assist) -> Json {
             "tcp": split.tcp.as_deref().map(tcp),
         },
         Assist::RtoReset(reset) => object! { "slow_start": reset.slow_start, "by": reset.by.name() },
-        Assist::TcpCm(manager) => object! { "resend": manager.resend, "suspend": manager.suspend },
+        Assist::TcpCm(manager) => object! {
+            "resend": manager.resend,
+            "suspend": manager.suspend,
+            "estimator": manager.estimator.name(),
+        },
         Assist::RtoFastDecrease(decrease) => object! { "samples": decrease.samples },
         Assist::MssClamp(clamp) => object! {
             "at": clamp.at.iter().map(|place| place.name()).collect::<Json>(),
@@ -88,6 +92,11 @@ fn parameters(assist: &Assist) -> Json {
             "repeats": hole.parameters.repeats,
             "lifetime_ns": hole.parameters.lifetime,
         },
-        Assist::Bicast | Assist::Ebsn | Assist::MTcp | Assist::MobileTcp => object! {},
+        Assist::Bicast
+        | Assist::Ebsn
+        | Assist::MTcp
+        | Assist::MobileTcp
+        | Assist::TcpHo
+        | Assist::DemoVegas => object! {},
     }
 }

@@ -5,6 +5,7 @@ use careof_assist::{
 };
 use careof_assist_file::parameters::{LcdKickTable, ReplayTable};
 use careof_base::Duration;
+use careof_tcp::BandwidthEstimator;
 
 use super::{Destination, Tcp};
 
@@ -41,10 +42,14 @@ pub enum Assist {
     MTcp,
     /// The sender forgets the old path's round trip.
     RtoReset(RtoReset),
-    /// The sender takes the new path's round trip and bandwidth-delay product from the connection manager.
+    /// The sender is told by the mobility protocol when a handover begins and ends (Le, Fu and Hogrefe 2008).
     TcpCm(TcpCm),
     /// The change is told in an option of the next segment, and the sender reacts as with [`Assist::TcpCm`].
     MobileTcp,
+    /// Two acknowledgements tell the rate of the new link, and the slow start threshold follows it (Wu, Chan and Ananda 2007).
+    TcpHo,
+    /// The sender's Vegas measures the least round trip anew (Ho, Chan and Chen 2005).
+    DemoVegas,
     /// The sender's RTO follows a round trip that has become shorter within a few samples.
     RtoFastDecrease(RtoFastDecrease),
     /// The segment size in SYNs is lowered to what fits the tunnel.
@@ -123,6 +128,32 @@ pub struct TcpCm {
     pub resend: bool,
     /// Whether a sender on the mobile node stands still while there is no path.
     pub suspend: bool,
+    /// From where the bandwidth is that the window is set by.
+    pub estimator: BandwidthSource,
+}
+
+/// From where a sender has the bandwidth of a new path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BandwidthSource {
+    /// Its own estimate, by Westwood's filter.
+    #[default]
+    Westwood,
+    /// Its own estimate, the largest delivery rate of ten round trips.
+    DeliveryRate,
+    /// The mobile node tells it the rate of its link, and the round trip of its registration.
+    Link,
+}
+
+impl BandwidthSource {
+    /// The estimator in the sender, if there is one.
+    #[must_use]
+    pub const fn in_tcp(self) -> Option<BandwidthEstimator> {
+        match self {
+            Self::Westwood => Some(BandwidthEstimator::Westwood),
+            Self::DeliveryRate => Some(BandwidthEstimator::DeliveryRate),
+            Self::Link => None,
+        }
+    }
 }
 
 /// Parameters of [`Assist::RtoFastDecrease`].
@@ -154,9 +185,9 @@ impl Split {
 }
 
 impl Default for TcpCm {
-    /// Both.
+    /// Both; the estimate is Westwood's.
     fn default() -> Self {
-        Self { resend: true, suspend: true }
+        Self { resend: true, suspend: true, estimator: BandwidthSource::default() }
     }
 }
 
@@ -196,6 +227,8 @@ impl Assist {
             Self::RtoReset(_) => "rto-reset",
             Self::TcpCm(_) => "tcp-cm",
             Self::MobileTcp => "mobile-tcp",
+            Self::TcpHo => "tcp-ho",
+            Self::DemoVegas => "demo-vegas",
             Self::RtoFastDecrease(_) => "rto-fast-decrease",
             Self::MssClamp(_) => "mss-clamp",
             Self::BlackHole(_) => "black-hole",
@@ -206,9 +239,13 @@ impl Assist {
     #[must_use]
     pub const fn needs_changed_sender(&self) -> bool {
         match self {
-            Self::Ebsn | Self::RtoReset(_) | Self::TcpCm(_) | Self::MobileTcp | Self::RtoFastDecrease(_) => {
-                true
-            }
+            Self::Ebsn
+            | Self::RtoReset(_)
+            | Self::TcpCm(_)
+            | Self::MobileTcp
+            | Self::TcpHo
+            | Self::DemoVegas
+            | Self::RtoFastDecrease(_) => true,
             Self::Replay(_)
             | Self::HoldLast(_)
             | Self::LcdKick(_)
@@ -249,7 +286,12 @@ impl Assist {
             Self::BufferForward(_) => &[HomeAgent, ForeignAgent],
             Self::Split(Split { at, .. }) => core::slice::from_ref(at),
             Self::Snoop(_) | Self::Ebsn | Self::MTcp => &[ForeignAgent],
-            Self::RtoReset(_) | Self::TcpCm(_) | Self::MobileTcp | Self::RtoFastDecrease(_) => &[],
+            Self::RtoReset(_)
+            | Self::TcpCm(_)
+            | Self::MobileTcp
+            | Self::TcpHo
+            | Self::DemoVegas
+            | Self::RtoFastDecrease(_) => &[],
         }
     }
 }

@@ -47,16 +47,18 @@ and data is unacknowledged (RFC 2757). | foreign agent, over IPv6 access router;
 | `m-tcp` | Keeps back the last byte's acknowledgement and closes the window with it (RFC 2757). Behind another foreign agent the sender's next \
 probe opens it. | foreign agent |\n\
 | `rto-reset` | The sender forgets the old path's round trip. | sender |\n\
-| `tcp-cm` | The sender takes round trip and window from what is known of the new path. | sender |\n\
+| `tcp-cm` | The sender is told by the mobility protocol when a handover begins and ends (Le, Fu and Hogrefe 2008). | sender |\n\
 | `mobile-tcp` | The same, told in a TCP option of the next three segments from the mobile node, the first at once. | sender |\n\
+| `tcp-ho` | Two acknowledgements tell the rate of the new link; what is outstanding is sent again, and the next four round trips set the slow start threshold (Wu, Chan and Ananda 2007, by its abstract). | sender |\n\
+| `demo-vegas` | A sender with Vegas measures its least round trip anew (Ho, Chan and Chen 2005, by its abstract). | sender |\n\
 | `rto-fast-decrease` | The sender's RTO follows a round trip that has become shorter at once. | sender |\n\
 | `mss-clamp` | Lowers the segment size in SYNs to what fits the tunnel. | home agent, mobile node |\n\
 | `black-hole` | Finds a tunnel that swallows large packets where ICMP is filtered, and crosses it in fragments; the summary names every one that was met. | home agent |\n\n\
-`ebsn`, `rto-reset`, `tcp-cm`, `mobile-tcp` and `rto-fast-decrease` need a sender whose TCP knows of them; all others work with any. Of `replay`, `hold-last`, `path-queue`, \
-`buffer-forward`, `bicast` and `snoop`, of `freeze`, `ack-hold` and `m-tcp`, of `snoop`, `split` and `m-tcp`, and of `rto-reset`, `tcp-cm` and `mobile-tcp` \
-one can be used at a time. Nor does `split` go with `ebsn`, `rto-reset`, `tcp-cm` or `mobile-tcp`: the sender that they advise sends to the relay. With `route_optimization` packets pass \
-the home agent by, and `split` is refused; `rto-reset`, `tcp-cm`, `mobile-tcp` and `ebsn` work there, too; over IPv6 a correspondent that sends straight \
-is told by `tcp-cm` right behind the Binding Update to it, and by options when it has acknowledged that.",
+`ebsn`, `rto-reset`, `tcp-cm`, `mobile-tcp`, `tcp-ho`, `demo-vegas` and `rto-fast-decrease` need a sender whose TCP knows of them; all others work with any. Of `replay`, `hold-last`, `path-queue`, \
+`buffer-forward`, `bicast` and `snoop`, of `freeze`, `ack-hold` and `m-tcp`, of `snoop`, `split` and `m-tcp`, and of `rto-reset`, `tcp-cm`, `mobile-tcp`, `tcp-ho` and `demo-vegas` \
+one can be used at a time. Nor does `split` go with `ebsn` or any of these: the sender that they advise sends to the relay. With `route_optimization` packets pass \
+the home agent by, and `split` is refused; the others that advise a sender work there, too; over IPv6 a correspondent that sends straight \
+is told by `tcp-cm` in the Binding Update to it, and by options when it has acknowledged that, which is also when `freeze` and `fast-retransmit` act.",
     keys: &[
         key(
             "use",
@@ -292,10 +294,20 @@ TCP option of the next three segments from the mobile node, the first at once: a
 pub(crate) static TCP_CM: Section = Section {
     heading: "`[assist.tcp-cm]`",
     noun: "a connection manager",
-    intro: "The sender knows when the path changes and what the new one is like: its round trip becomes the estimate, its bandwidth-delay \
-product the congestion window and the slow start threshold. A sender on the mobile node is told by its own host, one at the other end by \
-a datagram over the new path, which may be lost; the round trip is the registration's, to the home agent.",
+    intro: "As in \"A Cross-Layer Approach for Improving TCP Performance in Mobile Environments\". A sender on the mobile node is told by its own host: \
+its timer stands still while there is no path, then goes on with what was left of it, and where the usable window is zero one segment more leaves. \
+One at the other end is told that the handover has ended: it sends what is outstanding again at once, takes its round trip from the first \
+acknowledgement of the new path alone, and sets congestion window and slow start threshold to the bandwidth times that. It is told by a bit \
+in the Binding Update to it, where it knows another care-of address, and else by a datagram over the new path, which may be lost.",
     keys: &[
+        key(
+            "estimator",
+            "word",
+            "`\"westwood\"`",
+            "From where the bandwidth is: `\"westwood\"` or `\"delivery-rate\"` (the sender's own estimate when the handover ends, which is the old path's; the summary \
+says how far off that is), or `\"link\"`: senders at either end are told the rate of the mobile node's link and the round trip of its registration, \
+to the home agent, and take both at once.",
+        ),
         key("resend", "true or false", "`true`", "Whether what is outstanding is sent again at once."),
         key(
             "suspend",
@@ -304,7 +316,7 @@ a datagram over the new path, which may be lost; the round trip is the registrat
             "Whether a sender on the mobile node stands still while there is no path.",
         ),
     ],
-    elsewhere: &[("retransmit", "write `resend`")],
+    elsewhere: &[("retransmit", "write `resend`"), ("bandwidth", "write `estimator`")],
 };
 
 pub(crate) static RTO_FAST_DECREASE: Section = Section {

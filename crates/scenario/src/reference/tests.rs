@@ -566,7 +566,7 @@ fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
         (
             &assist::TCP_CM,
             "assist.use=tcp-cm\nassist.tcp-cm.",
-            vec![("resend", "resend=false"), ("suspend", "suspend=false")],
+            vec![("resend", "resend=false"), ("suspend", "suspend=false"), ("estimator", "estimator=link")],
         ),
         (
             &assist::RTO_FAST_DECREASE,

@@ -395,8 +395,9 @@ fn assists_that_contradict_each_other_are_refused() {
         ("split", "rto-reset", "one of them advises the sender"),
         ("split", "tcp-cm", "one of them advises the sender"),
         ("split", "mobile-tcp", "one of them advises the sender"),
-        ("rto-reset", "tcp-cm", "both say what the sender's timer is after a handover"),
-        ("tcp-cm", "mobile-tcp", "both say what the sender's timer is"),
+        ("rto-reset", "tcp-cm", "both say what a sender does after a handover"),
+        ("tcp-cm", "mobile-tcp", "both say what a sender does"),
+        ("tcp-ho", "demo-vegas", "both say what a sender does"),
     ] {
         let said = message(&format!("use = [\"{second}\", \"{first}\"]"), &ALL_THERE);
         let expected =

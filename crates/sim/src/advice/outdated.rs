@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::{Addresses, CorrespondentChanged};
-use careof_plan::{Locator, NodeId};
+use careof_plan::{FlowId, Locator, NodeId, Side};
+use careof_tcp::NewPath;
 use careof_wire::mip6::Lifetime;
 
-use super::{AdvisedBy, Response};
+use super::{AdvisedBy, Response, Senders};
 use crate::simulation::Simulation;
 
 impl Simulation {
@@ -26,6 +27,7 @@ impl Simulation {
         }
         if let Some(teller) = self.senders.as_mut().and_then(|senders| senders.mobiles.get_mut(&node.0)) {
             teller.outdated.clone_from(&outdated);
+            teller.acknowledged.clear();
         }
         outdated
     }
@@ -41,7 +43,7 @@ impl Simulation {
         let Some(senders) = &self.senders else { return };
         let peer = self.topology.plan.locate(correspondent.into());
         let waits = senders.mobiles.get(&node.0).is_some_and(|teller| teller.outdated.contains(&peer));
-        if !waits || !matches!(senders.response, Some(Response::TcpCm { .. })) {
+        if !waits || !matches!(senders.response, Some(Response::TcpCm { estimator: None, .. })) {
             return;
         }
         let Some((flow, _)) = self.peers_of(node).into_iter().find(|(_, one)| *one == peer) else { return };
@@ -58,6 +60,39 @@ impl Simulation {
         self.tell_by_datagram(node, flow, [home, peer], Some((interface, way)));
     }
 
+    /// A correspondent has accepted a mobile node's Binding Update, and with it what that said of the handover.
+    pub(crate) fn update_accepted(&mut self, node: NodeId, correspondent: Ipv6Addr) {
+        let peer = self.topology.plan.locate(correspondent.into());
+        let teller = self.senders.as_mut().and_then(|senders| senders.mobiles.get_mut(&node.0));
+        if let Some(teller) = teller.filter(|teller| teller.outdated.contains(&peer)) {
+            teller.acknowledged.insert(peer);
+        }
+    }
+
+    /// A correspondent's IP layer has found the ToH bit in a Binding Update of the mobile node with this home address, and tells its TCP.
+    pub(crate) fn handover_ended(&mut self, node: NodeId, home_address: Ipv6Addr) {
+        let response = self.senders.as_ref().and_then(|senders| senders.response);
+        let Some(response @ Response::TcpCm { estimator: Some(_), .. }) = response else { return };
+        let home = self.topology.plan.locate(home_address.into());
+        for index in 0..self.flows.len() {
+            let id = FlowId(index as u16);
+            let flow = &self.flows[index];
+            let is_meant = |side: &Side| {
+                let (end, peer) = (&flow.ends[side.index()], &flow.ends[side.peer().index()]);
+                flow.opened && end.node == node && peer.address == home
+            };
+            let Some(side) = Side::BOTH.into_iter().find(is_meant) else { continue };
+            let key = self.flow_key(id, side.peer());
+            let is_excepted = |senders: &Senders| senders.except.iter().any(|one| one.covers(&key));
+            if self.senders.as_ref().is_some_and(|senders| is_excepted(senders)) {
+                continue;
+            }
+            if let Some(advice) = response.peers_arrival(NewPath::default()) {
+                self.advise(id, side, &[advice]);
+            }
+        }
+    }
+
     /// What a correspondent knows of a mobile node's care-of address is new, in the mobile node's view.
     pub(crate) fn advise_correspondent(&mut self, node: NodeId, change: &CorrespondentChanged) {
         let peer = self.topology.plan.locate(change.correspondent.into());
@@ -65,8 +100,10 @@ impl Simulation {
         let (Some(response), Some(teller)) = (senders.response, senders.mobiles.get_mut(&node.0)) else {
             return;
         };
-        // With an update that was accepted a datagram has come; where the binding has ended, the home agent's tunnel is the way again.
+        // With an update that was accepted a datagram or the bit has come; where the binding has ended, the home agent's tunnel is the way again.
+        let is_acknowledged = teller.acknowledged.remove(&peer);
         let has_heard = match response {
+            Response::TcpCm { estimator: Some(_), .. } => is_acknowledged,
             Response::TcpCm { .. } => change.lifetime != Lifetime::ZERO,
             // All ends were told at the registration.
             Response::RtoReset { by: AdvisedBy::Signal, .. } => true,

@@ -7,7 +7,7 @@ use careof_mobility::PathProperties;
 use careof_plan::{NodeId, Route};
 use careof_wire::ReceivedData;
 
-use super::{Ipv6Host, Ipv6Role};
+use super::{AnyMobile, Ipv6Host, Ipv6Role};
 use crate::agents::Agent;
 use crate::header::Header;
 use crate::packet::PacketRef;
@@ -32,6 +32,11 @@ impl Ipv6Host {
         };
         let bindings = agent.bindings_of(home_address).iter();
         bindings.map(|binding| (PathId::CareOf(binding.care_of.into()), known(binding))).collect()
+    }
+
+    /// Mobile node: the correspondents that send to a care-of address it has left.
+    pub(crate) fn outdated_correspondents(&self) -> Vec<IpAddr> {
+        self.mobile().map(AnyMobile::outdated_correspondents).unwrap_or_default()
     }
 
     /// Mobile node: what an update that it may send now says of its flows.

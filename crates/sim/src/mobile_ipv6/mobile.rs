@@ -1,6 +1,6 @@
 //! The mobile node of either kind: with mobility anchor points (RFC 5380) or without.
 
-use core::net::Ipv6Addr;
+use core::net::{IpAddr, Ipv6Addr};
 
 use careof_base::Instant;
 use careof_mobility::v6::{Addresses, Delivery, HierarchicalMobileNode, MobileNode};
@@ -47,6 +47,11 @@ impl AnyMobile<'_> {
 
     pub(crate) fn optimized_route(self, correspondent: Ipv6Addr) -> Option<Ipv6Addr> {
         on_mobile!(self, mobile => mobile.optimized_route(correspondent))
+    }
+
+    /// The correspondent nodes that send to another care-of address than the present one.
+    pub(super) fn outdated_correspondents(self) -> Vec<IpAddr> {
+        on_mobile!(self, mobile => mobile.outdated_correspondents().map(IpAddr::V6).collect())
     }
 
     /// Whether it takes packets that come through this interface.

@@ -513,10 +513,15 @@ impl Simulation {
                 let text =
                     format!("{} knows {} for {}", change.correspondent, change.care_of, change.lifetime);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
+                self.assist_correspondent(node, change.correspondent);
                 self.advise_correspondent(node, &change);
             }
+            Event::HandoverEnded { home_address, .. } => self.handover_ended(node, home_address),
             Event::Neighbor(event) => self.neighbor_event(node, event),
             Event::Registration(event) => {
+                if let RegistrationStep::Accepted { .. } = event.step {
+                    self.update_accepted(node, event.peer);
+                }
                 if let RegistrationStep::UpdateSent { .. } = event.step {
                     self.registration_requests += 1;
                     let (peer, care_of) = (event.peer, event.care_of);

@@ -181,7 +181,12 @@ impl Simulation {
             DiscoveryEvent::RouterFound { router, prefixes } => {
                 Input::RouterFound { interface, router: *router, prefixes }
             }
-            DiscoveryEvent::RouterLost { router } => Input::RouterLost { interface, router: *router },
+            DiscoveryEvent::RouterLost { router } => {
+                if self.senders.is_some() {
+                    self.advise_router(node, interface, false);
+                }
+                Input::RouterLost { interface, router: *router }
+            }
             DiscoveryEvent::AddressAssigned { address, .. }
             | DiscoveryEvent::AddressRemoved { address, .. }
                 if is_link_local(*address) =>
@@ -227,6 +232,9 @@ impl Simulation {
         };
         if let Some(host) = self.ipv6(node) {
             host.handle_input(now, input);
+        }
+        if self.senders.is_some() && matches!(event, DiscoveryEvent::RouterFound { .. }) {
+            self.advise_router(node, interface, true);
         }
     }
 

@@ -139,7 +139,7 @@ fn what_no_world_can_do_is_refused_by_key() {
 
 #[test]
 fn each_mobile_node_tells_of_its_own_handovers() {
-    for assist in ["rto-reset", "tcp-cm", "mobile-tcp"] {
+    for assist in ["rto-reset", "tcp-cm", "mobile-tcp", "tcp-ho", "demo-vegas"] {
         let (summary, _) = run(&[&format!("assist={assist}")], false);
         let taken: Vec<u64> = summary.flows.iter().map(|flow| flow.advice_taken).collect();
         // Five handovers each; the last may come too late, and an option or a datagram may get lost in the next.

@@ -3,6 +3,7 @@
 mod addresses;
 mod assists;
 mod common;
+mod cross_layer;
 mod dhcp;
 mod discovery;
 mod fairness;

@@ -37,14 +37,17 @@ fn to_fast() -> String {
         .replace("to = \"second\"", "to = \"second\"\nstyle = \"break-before-make\"\ninterruption = \"2 s\"")
 }
 
+/// The sender takes what the mobile node knows of its path; `cross_layer.rs` has the others.
+const TOLD_THE_PATH: &str = "{ use = \"tcp-cm\", tcp-cm = { estimator = \"link\" } }";
+
 /// As many ways of telling a sender of a handover as there are.
 const RESPONSES: [&str; 7] = [
     "rto-reset",
     "{ use = \"rto-reset\", rto-reset = { slow_start = true } }",
     "{ use = \"rto-reset\", rto-reset = { by = \"option\" } }",
     "{ use = \"rto-reset\", rto-reset = { by = \"option\", slow_start = true } }",
-    "tcp-cm",
-    "{ use = \"tcp-cm\", tcp-cm = { resend = false, suspend = false } }",
+    TOLD_THE_PATH,
+    "{ use = \"tcp-cm\", tcp-cm = { estimator = \"link\", resend = false, suspend = false } }",
     "mobile-tcp",
 ];
 
@@ -116,7 +119,7 @@ fn on_a_faster_path_after_losses_a_sender_that_was_told_does_not_wait_for_the_ol
                 assert!(told < Duration::from_millis(3_100), "{assist} {how:?}: {told:?}");
             }
             // Whoever sends again at once does not wait for any timeout: less than two round trips.
-            for assist in ["tcp-cm", "mobile-tcp"] {
+            for assist in [TOLD_THE_PATH, "mobile-tcp"] {
                 let told = stall(assist);
                 assert!(told < Duration::from_millis(20), "{assist} {how:?}: {told:?}");
             }
@@ -205,8 +208,8 @@ fn a_sender_that_knows_that_the_path_is_gone_has_no_timeout_in_the_outage() {
         let how = [&UPLOAD[..], version].concat();
         let timeouts = |assist: &str| handover(&with(&text, assist, &how)).flows[0].timeouts;
         assert!(timeouts("none") >= 2, "{}", timeouts("none"));
-        assert!(timeouts("{ use = \"tcp-cm\", tcp-cm = { suspend = false } }") >= 2);
-        assert_eq!(timeouts("tcp-cm"), 0);
+        assert!(timeouts("{ use = \"tcp-cm\", tcp-cm = { estimator = \"link\", suspend = false } }") >= 2);
+        assert_eq!(timeouts(TOLD_THE_PATH), 0);
         assert_eq!(timeouts("mobile-tcp"), 0);
     }
 }
@@ -221,10 +224,11 @@ fn the_trace_says_who_told_whom_and_by_which_way() {
     let owned = |all: &[[&str; 3]]| all.iter().map(|row| row.map(str::to_owned)).collect::<Vec<_>>();
     // At once, and nothing on the way.
     assert_eq!(first("rto-reset", &[]).last(), owned(&[["correspondent", "rto-reset", "reset-rto"]]).last());
-    let by_datagram = first("tcp-cm", &[]);
-    let expected =
-        [["mobile", "tcp-cm", "back"], ["mobile", "tcp-cm", "tell"], ["correspondent", "tcp-cm", "back"]];
-    assert_eq!(by_datagram, owned(&expected));
+    for (assist, [own, peers]) in [("tcp-cm", ["resume", "replaced"]), (TOLD_THE_PATH, ["back", "back"])] {
+        let expected =
+            [["mobile", "tcp-cm", own], ["mobile", "tcp-cm", "tell"], ["correspondent", "tcp-cm", peers]];
+        assert_eq!(first(assist, &[]), owned(&expected));
+    }
     let by_option = first("mobile-tcp", &[]);
     let heard = by_option.iter().filter(|[node, _, cause]| node == "correspondent" && cause == "back");
     let told = by_option.iter().filter(|[_, _, cause]| cause == "tell");
@@ -254,7 +258,13 @@ fn an_option_takes_its_bytes_in_acknowledgements_and_in_nothing_else() {
 
 #[test]
 fn an_option_or_a_datagram_that_is_lost_tells_nothing() {
-    for assist in ["mobile-tcp", "{ use = \"rto-reset\", rto-reset = { by = \"option\" } }", "tcp-cm"] {
+    for assist in [
+        "mobile-tcp",
+        "{ use = \"rto-reset\", rto-reset = { by = \"option\" } }",
+        "tcp-cm",
+        "tcp-ho",
+        "demo-vegas",
+    ] {
         let summary = with(TO_SLOW, assist, &[]);
         assert_eq!(flow(&summary).advice_taken, 1, "{assist}");
         let mut heard = 0;
@@ -283,7 +293,7 @@ fn a_handover_back_and_forth_tells_each_time() {
 #[test]
 fn a_flow_that_is_excepted_is_told_nothing() {
     let except = "except = [{ prefix = \"correspondent\", port = 5001 }]";
-    for assist in ["rto-reset", "tcp-cm", "mobile-tcp"] {
+    for assist in ["rto-reset", "tcp-cm", "mobile-tcp", "tcp-ho", "demo-vegas"] {
         for direction in [&[][..], &UPLOAD] {
             let summary = with(TO_SLOW, &format!("{{ use = \"{assist}\", {except} }}"), direction);
             assert_eq!(flow(&summary).advice_taken, 0);
@@ -402,7 +412,7 @@ fn over_ipv6_an_access_router_looks_into_tunnels_and_keeps_the_senders_timer_fro
 }
 
 /// Correspondent, home agent and routers are 50 ms from each other, and packets go straight.
-const STRAIGHT: &str = r#"
+pub(crate) const STRAIGHT: &str = r#"
 duration = "8 s"
 [links]
 cn-home = { rate = "unlimited", delay = "50 ms", between = ["correspondent", "home-agent"] }
@@ -436,9 +446,16 @@ fn over_ipv6_a_correspondent_that_sends_straight_is_told_when_it_knows_where_to(
     let stall = |assist: &str| handover(&with(STRAIGHT, assist, &[])).stall_after.unwrap().as_millis();
     // From the home registration on: the care-of test there and back, the update with the datagram, the data.
     assert_eq!(stall("tcp-cm"), 200);
+    assert_eq!(stall(TOLD_THE_PATH), 200);
     // The test, the update and its acknowledgement, the option, the data.
     assert_eq!(stall("mobile-tcp"), 300);
-    for assist in ["tcp-cm", "mobile-tcp", "{ use = \"rto-reset\", rto-reset = { by = \"option\" } }"] {
+    for assist in [
+        "tcp-cm",
+        TOLD_THE_PATH,
+        "mobile-tcp",
+        "tcp-ho",
+        "{ use = \"rto-reset\", rto-reset = { by = \"option\" } }",
+    ] {
         let (summary, events) = traced(STRAIGHT, &[&*format!("assist={assist}")]);
         let [nodes, causes] = ["node", "cause"].map(|name| events.by_name(name).unwrap());
         let at = |kind: &str, what: &[&str]| {
@@ -448,7 +465,8 @@ fn over_ipv6_a_correspondent_that_sends_straight_is_told_when_it_knows_where_to(
             };
             rows(&events, kind).filter(is_it).last().unwrap()
         };
-        let (bound, told) = (at("binding", &["created"]), at("assist", &["back", "set-rto"]));
+        let (bound, told) =
+            (at("binding", &["created"]), at("assist", &["back", "set-rto", "replaced", "handed-off"]));
         assert!(bound < told, "{assist}: told in row {told}, bound in row {bound}");
         assert_eq!(flow(&summary).timeouts, u64::from(assist.contains("rto-reset")), "{assist}");
     }

@@ -40,9 +40,9 @@ use cubic::Cubic;
 use linux_cubic::LinuxCubic;
 use slow_start::SlowStart;
 use vegas::Vegas;
-use westwood::Westwood;
 
 pub(crate) use path::Path;
+pub(crate) use westwood::Westwood;
 pub(crate) use window::Window;
 pub(crate) use windowed_max::WindowedMax;
 
@@ -130,6 +130,13 @@ impl Controller {
             Self::Bbr(bbr) => bbr.begin_anew(),
             Self::Bbr3(bbr) => bbr.begin_anew(),
             other => *other = Self::new(config, 0),
+        }
+    }
+
+    /// The least round trip is another path's: it is measured anew from what leaves from now on.
+    pub(crate) fn measure_base_rtt(&mut self, now: Instant) {
+        if let Self::Vegas(vegas) = self {
+            vegas.measure_base_rtt(now);
         }
     }
 

@@ -9,6 +9,7 @@
 
 use core::time::Duration;
 
+use careof_base::Instant;
 use careof_wire::SeqNumber;
 
 use super::AckSample;
@@ -48,6 +49,8 @@ pub(crate) struct Vegas {
     base_rtt: Option<u32>,
     min_rtt: Option<u32>,
     samples: u32,
+    /// What had left by then gives no least round trip.
+    since: Option<Instant>,
     /// The sender counts whole segments.
     linux: bool,
 }
@@ -55,7 +58,8 @@ pub(crate) struct Vegas {
 impl Vegas {
     pub(crate) fn new(linux: bool) -> Self {
         let (bounds, round_end) = (if linux { LINUX } else { PAPER }, SeqNumber(0));
-        Self { bounds, enabled: true, round_end, base_rtt: None, min_rtt: None, samples: 0, linux }
+        let (base_rtt, min_rtt, since) = (None, None, None);
+        Self { bounds, enabled: true, round_end, base_rtt, min_rtt, samples: 0, since, linux }
     }
 
     pub(crate) fn is_linux(&self) -> bool {
@@ -66,6 +70,11 @@ impl Vegas {
     pub(crate) fn begin(&mut self, nxt: SeqNumber) {
         self.base_rtt = None;
         self.set_enabled(true, nxt);
+    }
+
+    /// The least round trip is measured anew, from what leaves from now on.
+    pub(crate) fn measure_base_rtt(&mut self, now: Instant) {
+        (self.base_rtt, self.min_rtt, self.samples, self.since) = (None, None, 0, Some(now));
     }
 
     /// The sender's state was told: comparisons are made only while nothing is missing, and begin anew then.
@@ -84,6 +93,9 @@ impl Vegas {
 
     pub(crate) fn on_ack(&mut self, sample: &AckSample) {
         let Some(rtt) = sample.rtt else { return };
+        if self.since.is_some_and(|since| sample.now.saturating_sub(rtt) <= since) {
+            return;
+        }
         let rtt = micros(rtt);
         self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
@@ -165,8 +177,6 @@ fn micros(rtt: Duration) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use careof_base::Instant;
-
     use super::*;
     use crate::config::{Config, Variant};
 

@@ -66,6 +66,17 @@ impl Westwood {
         *self = Self { since: millis(now), ..Self::new(self.unit == 1) };
     }
 
+    /// As an estimator beside another congestion control: nothing is known of the path, and everything before `una` is acknowledged.
+    pub(crate) fn begin_at(&mut self, now: Instant, una: SeqNumber) {
+        self.begin(now);
+        (self.una, self.first) = (una, false);
+    }
+
+    /// The estimate.
+    pub(crate) fn bytes_per_second(&self) -> u64 {
+        self.estimate.saturating_mul(1_000 / self.unit)
+    }
+
     /// Any acknowledgement, duplicates included; with the paper's senders while something is outstanding.
     pub(crate) fn on_ack(&mut self, window: &Window, sample: &AckSample) {
         if let Some(rtt) = sample.rtt.filter(|rtt| !rtt.is_zero()) {

@@ -201,6 +201,8 @@ fn take(sender: &mut Sender, now: Instant, ack: SeqNumber, journal: &mut Journal
     let mut while_retransmitting = false;
     while let Some(record) = sender.queue.pop_acknowledged(ack) {
         done.bytes += u32::from(record.len);
+        done.newest_sent_at = Some(record.sent_at);
+        done.repeated |= record.transmissions > 1;
         done.syn |= record.marks.has(Marks::SYN);
         done.fin |= record.marks.has(Marks::FIN);
         while_retransmitting |= sender.linux20.retransmits > 0;

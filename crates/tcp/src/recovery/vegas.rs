@@ -37,6 +37,8 @@ const WORRIED: u32 = 2;
 pub(crate) struct Vegas {
     /// The shortest round trip, nanoseconds.
     base_rtt: Option<u64>,
+    /// What had left by then gives no round trip.
+    since: Option<Instant>,
     /// Average round trip times 8 and its deviation times 4, nanoseconds.
     average: i64,
     deviation: i64,
@@ -69,6 +71,7 @@ impl Vegas {
     pub(crate) fn new(iss: SeqNumber) -> Self {
         Self {
             base_rtt: None,
+            since: None,
             average: 0,
             deviation: 0,
             timeout: u64::MAX,
@@ -159,7 +162,7 @@ pub(crate) fn on_new_ack(sender: &mut Sender, now: Instant, done: &Acknowledged,
         (vegas.mark, vegas.marked_at) = (sender.queue.nxt(), now);
     }
     grow(sender);
-    if let Some(sent_at) = done.newest_sent_at {
+    if let Some(sent_at) = done.newest_sent_at.filter(|sent_at| sender.vegas.since < Some(*sent_at)) {
         let rtt = nanos(sent_at, now);
         if !done.syn {
             sender.vegas.sum += rtt;
@@ -296,6 +299,13 @@ pub(crate) fn holds_back(sender: &Sender) -> bool {
 pub(crate) fn forget_round_trips(sender: &mut Sender) {
     let vegas = &mut sender.vegas;
     (vegas.average, vegas.deviation, vegas.timeout) = (0, 0, u64::MAX);
+}
+
+/// The shortest round trip is measured anew, from what leaves from now on.
+pub(crate) fn measure_base_rtt(sender: &mut Sender, now: Instant) {
+    let vegas = &mut sender.vegas;
+    (vegas.base_rtt, vegas.sum, vegas.count, vegas.since) = (None, 0, 0, Some(now));
+    (vegas.mark, vegas.marked_at) = (sender.queue.end(), now);
 }
 
 /// The shortest round trip and what was compared with it are another path's. The window is what it is set to.

@@ -51,19 +51,26 @@ impl Sender {
         self.begin_control(now, self.mss, config.initial_ssthresh, config);
     }
 
-    fn is_reducing(&self) -> bool {
+    pub(super) fn is_reducing(&self) -> bool {
         self.variant == Variant::Linux && self.linux.is_reducing()
     }
 
-    fn begin_control(&mut self, now: Instant, cwnd: u32, ssthresh: u32, config: &Config) {
-        self.before_recovery = None;
-        let end = self.queue.end();
-        self.congestion.begin_anew(config);
-        self.congestion.begin(now, end);
+    /// Window and threshold, bytes, whichever sender it is.
+    pub(crate) fn control(&self) -> (u32, u32) {
+        if self.variant == Variant::Linux20 {
+            let segments = &self.linux20;
+            let threshold = segments.ssthresh().map_or(u32::MAX, |count| count.saturating_mul(self.mss));
+            (segments.cwnd().saturating_mul(self.mss), threshold)
+        } else {
+            (self.window.cwnd(), self.window.ssthresh())
+        }
+    }
+
+    /// Sets both.
+    pub(super) fn set_control(&mut self, now: Instant, cwnd: u32, ssthresh: u32) {
         match self.variant {
             Variant::Linux20 => self.linux20.set_window(cwnd / self.mss.max(1), ssthresh, self.mss),
             Variant::Linux => {
-                self.linux.forget_undo();
                 self.window.set_segments(cwnd / self.mss.max(1));
                 self.window.set_ssthresh(ssthresh);
                 let threshold = self.window.ssthresh_segments();
@@ -75,6 +82,17 @@ impl Sender {
                 self.window.set_ssthresh(ssthresh);
             }
         }
+    }
+
+    pub(super) fn begin_control(&mut self, now: Instant, cwnd: u32, ssthresh: u32, config: &Config) {
+        self.before_recovery = None;
+        let end = self.queue.end();
+        self.congestion.begin_anew(config);
+        self.congestion.begin(now, end);
+        if self.variant == Variant::Linux {
+            self.linux.forget_undo();
+        }
+        self.set_control(now, cwnd, ssthresh);
         if self.variant == Variant::Vegas {
             recovery::vegas::forget_path(self, now);
         }
@@ -86,9 +104,21 @@ impl Sender {
         self.congestion.on_state(state, now, end);
     }
 
+    /// The least round trip is measured anew.
+    pub(crate) fn measure_base_rtt(&mut self, now: Instant) {
+        self.congestion.measure_base_rtt(now);
+        if self.variant == Variant::Vegas {
+            recovery::vegas::measure_base_rtt(self, now);
+        }
+    }
+
     /// The path is gone.
     pub(crate) fn leave(&mut self, now: Instant) {
         let until = now + self.rules.rto_max;
+        if self.away.is_none() {
+            let runs = self.timer.is_armed();
+            self.suspended = runs.then(|| self.timer.deadline().saturating_duration_since(now));
+        }
         self.away = Some(until);
         self.may_send = false;
         self.persist.stop();
@@ -132,7 +162,7 @@ impl Sender {
         outstanding
     }
 
-    fn arrive(&mut self) {
+    pub(super) fn arrive(&mut self) {
         if self.away.take().is_some() {
             self.may_send = true;
             self.stop_timer();
@@ -159,7 +189,7 @@ impl Sender {
     }
 
     /// Everything outstanding is lost, and not by congestion.
-    fn repeat_all(&mut self, now: Instant) {
+    pub(super) fn repeat_all(&mut self, now: Instant) {
         if self.queue.is_empty() {
             return;
         }
@@ -185,7 +215,7 @@ impl Sender {
             self.recover = self.queue.end();
         }
         recovery::send_all_again(self);
-        if self.is_modeled() {
+        if self.queue.delivery.is_some() {
             self.queue.note_losses(self.queue.len());
             if let Some(delivery) = &mut self.queue.delivery {
                 delivery.forget_duplicates();

@@ -5,8 +5,10 @@
 //! [`crate::recovery`].
 
 mod advised;
+mod handed_off;
 mod judgement;
 mod modeling;
+mod replaced;
 mod sampling;
 mod transmission;
 
@@ -17,6 +19,7 @@ use careof_base::Instant;
 use careof_wire::{SackBlocks, SeqNumber};
 
 use crate::Event;
+use crate::bandwidth::Bandwidth;
 use crate::config::{Config, IdleRestart, PartialAckTimer, ReductionBound, Variant};
 use crate::congestion::{AckSample, CaState, Controller, Window};
 use crate::ecn::{self, Reaction};
@@ -136,6 +139,8 @@ pub(crate) struct Sender {
     pub(crate) away: Option<Instant>,
     /// Nothing paces it, no model governs it, no timer but RFC 6298's finds its losses, and it is no kernel's.
     plain: bool,
+    /// The congestion control has a model of the path, which governs the window.
+    modeled: bool,
     /// The first partial acknowledgement of this recovery was seen.
     pub(crate) partial_ack_seen: bool,
     pub(crate) estimator: Estimator,
@@ -164,6 +169,14 @@ pub(crate) struct Sender {
     pub(crate) repeated: Option<Repeated>,
     pub(crate) ecn: Reaction,
     pub(crate) rack_tlp: Option<Box<RackTlp>>,
+    /// While the path is away: what is left of the timer that ran then.
+    suspended: Option<Duration>,
+    /// What the path delivers, where that is estimated.
+    bandwidth: Option<Box<Bandwidth>>,
+    /// The path was replaced, and what replaced it has not been measured.
+    pub(crate) replaced: Option<Box<replaced::Replaced>>,
+    /// The peer has told the rate of its new link, and the threshold follows it.
+    pub(crate) handed_off: Option<Box<handed_off::HandedOff>>,
     pub(crate) linux20: Box<Linux20>,
     pub(crate) vegas: Box<Vegas>,
     pub(crate) linux: Box<Linux>,
@@ -247,6 +260,11 @@ impl Sender {
             syn_wanted: false,
             may_send: false,
             away: None,
+            modeled: model.is_some(),
+            bandwidth: None,
+            replaced: None,
+            handed_off: None,
+            suspended: None,
             plain: !config.pacing
                 && model.is_none()
                 && !config.rack
@@ -282,6 +300,9 @@ impl Sender {
         self.may_send = true;
         self.estimator.connected(syn_repeated);
         self.congestion.begin(now, self.queue.end());
+        if let Some(bandwidth) = &mut self.bandwidth {
+            bandwidth.begin(now, self.queue.una());
+        }
         if self.variant == Variant::Linux {
             recovery::linux::begin(self, now);
         }
@@ -361,7 +382,7 @@ impl Sender {
     /// tell of is not in flight.
     pub(crate) fn flight_before_cursor(&self) -> u32 {
         let flight = self.queue.flight();
-        let Some(delivery) = &self.queue.delivery else { return flight };
+        let Some(delivery) = self.queue.delivery.as_ref().filter(|_| self.modeled) else { return flight };
         let arrived = u32::try_from(delivery.duplicates()).unwrap_or(u32::MAX);
         flight.saturating_sub(arrived.saturating_mul(self.mss))
     }
@@ -430,6 +451,7 @@ impl Sender {
             journal.counters.duplicate_acks_received += u64::from(duplicate);
             if duplicate || sacked > 0 {
                 let sample = self.ack_sample(now, 0, None, 0);
+                self.note_ack(&sample);
                 self.congestion.on_ack(&mut self.window, &sample);
             }
             self.on_no_progress(now, ack, duplicate, sacked, journal);
@@ -543,7 +565,12 @@ impl Sender {
     fn on_progress(&mut self, now: Instant, ack: &Ack<'_>, journal: &mut Journal) -> Acknowledged {
         if self.variant == Variant::Linux20 {
             self.progressed(now, ack.ack);
-            return recovery::linux20::on_ack(self, now, ack, journal);
+            let flight = self.queue.outstanding();
+            let done = recovery::linux20::on_ack(self, now, ack, journal);
+            let rtt = done.newest_sent_at.filter(|_| !done.repeated).map(|sent_at| now - sent_at);
+            let sample = self.ack_sample(now, done.bytes, rtt, flight);
+            self.note_ack(&sample);
+            return done;
         }
         self.advance(now, ack.ack, ack.echoed_rtt, journal)
     }
@@ -576,6 +603,7 @@ impl Sender {
         self.sample(now, ack, echoed_rtt, &done, flight, journal);
         let rtt = done.newest_sent_at.filter(|_| !done.repeated).map(|sent_at| now - sent_at);
         let acknowledged = self.ack_sample(now, done.bytes, rtt, flight);
+        self.note_ack(&acknowledged);
         self.congestion.on_ack(&mut self.window, &acknowledged);
         let duplicates = core::mem::take(&mut self.duplicate_acks);
         self.limited = 0;

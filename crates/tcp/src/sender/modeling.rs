@@ -22,7 +22,7 @@ pub(super) struct Before {
 impl Sender {
     /// Whether the congestion control has a model of the path, which governs the window.
     pub(crate) fn is_modeled(&self) -> bool {
-        self.queue.delivery.is_some()
+        self.modeled
     }
 
     /// Loss recovery's state in Linux's words; the classic variants know no disorder.
@@ -87,7 +87,7 @@ impl Sender {
     /// The application hands over more, an acknowledgement or a timeout is about to be looked at: was there too little
     /// to send, less than a segment? Linux asks only when the application writes.
     pub(crate) fn check_app_limited(&mut self) {
-        if !self.is_modeled() || !self.may_send || self.queue.unsent() >= u64::from(self.mss) {
+        if self.queue.delivery.is_none() || !self.may_send || self.queue.unsent() >= u64::from(self.mss) {
             return;
         }
         let (flight, segments) = (self.flight(), self.segments_in_flight());
@@ -107,9 +107,7 @@ impl Sender {
 
     /// An acknowledgement is about to be taken in.
     pub(super) fn begin_ack(&mut self) -> Option<Before> {
-        if !self.is_modeled() {
-            return None;
-        }
+        self.queue.delivery.as_ref()?;
         let (flight, segments) = (self.flight(), self.segments_in_flight());
         self.queue.delivery.as_deref_mut()?.begin(flight, segments);
         self.check_app_limited();
@@ -130,7 +128,14 @@ impl Sender {
         {
             delivery.forget_duplicates();
         }
-        let Some(sample) = self.rate_sample(now, ack) else { return };
+        let sample = self.rate_sample(now, ack);
+        if let Some(sample) = &sample {
+            self.note_rate(sample);
+        }
+        if !self.modeled {
+            return self.pace_by_window();
+        }
+        let Some(sample) = sample else { return };
         self.window.set(before.window.cwnd());
         self.with_model(now, |congestion, path| congestion.on_sample(path, &sample));
     }
@@ -144,9 +149,20 @@ impl Sender {
         self.may_send.then_some(sample)
     }
 
+    /// The estimator of the bandwidth sees a delivery rate. Without a model nobody looks at single losses.
+    fn note_rate(&mut self, sample: &RateSample) {
+        let Some(delivery) = self.queue.delivery.as_deref_mut() else { return };
+        if let Some(bandwidth) = &mut self.bandwidth {
+            bandwidth.on_rate(sample, delivery.bytes_of_unit(self.mss), delivery.delivered());
+        }
+        if !self.modeled {
+            delivery.forget_lost_segments();
+        }
+    }
+
     /// [`crate::Variant::Linux`]: an acknowledgement is about to be taken in, while so much is in flight.
     pub(crate) fn begin_linux_ack(&mut self) {
-        if !self.is_modeled() {
+        if self.queue.delivery.is_none() {
             return;
         }
         let (flight, segments) = (self.flight(), self.segments_in_flight());
@@ -162,6 +178,7 @@ impl Sender {
         self.note_linux_losses();
         let Some(delivery) = self.queue.delivery.as_deref_mut() else { return };
         let sample = delivery.sample(now, round_trip);
+        self.note_rate(&sample);
         if self.may_send {
             self.with_model(now, |congestion, path| congestion.on_sample(path, &sample));
         }
@@ -169,7 +186,7 @@ impl Sender {
 
     /// [`crate::Variant::Linux`]: the model learns what was marked as lost.
     pub(crate) fn note_linux_losses(&mut self) {
-        if !self.is_modeled() {
+        if self.queue.delivery.is_none() {
             return;
         }
         let (delivered, lost) = self.linux.totals();
@@ -184,12 +201,17 @@ impl Sender {
     /// A classic retransmission timeout has been dealt with.
     pub(super) fn finish_timeout(&mut self, now: Instant) {
         self.pacing.release(now);
-        if !self.is_modeled() || !self.may_send {
+        if self.queue.delivery.is_none() || !self.may_send {
             return;
         }
         self.queue.note_losses(self.queue.len());
         if let Some(delivery) = &mut self.queue.delivery {
             delivery.forget_duplicates();
+        }
+        if !self.modeled
+            && let Some(delivery) = &mut self.queue.delivery
+        {
+            delivery.forget_lost_segments();
         }
         self.with_model(now, Controller::on_model_timeout);
     }

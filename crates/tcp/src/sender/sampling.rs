@@ -12,7 +12,7 @@ use crate::rto::{Sample, Sampling};
 use crate::send_queue::Acknowledged;
 
 impl Sender {
-    fn take_sample(&mut self, now: Instant, sent_at: Instant, una: SeqNumber, expected: u32) {
+    pub(super) fn take_sample(&mut self, now: Instant, sent_at: Instant, una: SeqNumber, expected: u32) {
         let sample = Sample {
             sent_at,
             now,

@@ -116,7 +116,7 @@ impl Sender {
             flight = flight.saturating_sub(self.credited);
         }
         let limited = self.rules.limited_transmit
-            && self.queue.delivery.is_none()
+            && !self.modeled
             && self.phase == Phase::Open
             && (1..self.rules.threshold).contains(&self.duplicate_acks);
         let allowance = if limited { self.duplicate_acks * self.mss } else { 0 };
@@ -195,7 +195,7 @@ impl Sender {
         let Some(last) = self.last_sent else { return };
         let idle = now - last;
         let rto = self.estimator.rto();
-        if idle <= rto || self.variant == Variant::Linux20 || self.queue.delivery.is_some() {
+        if idle <= rto || self.variant == Variant::Linux20 || self.modeled {
             return;
         }
         let (cwnd, initial) = (self.window.cwnd(), self.window.initial());

@@ -12,8 +12,8 @@ use super::robustness::any_config;
 use super::script::{Peer, plain, play};
 use super::world::{CLIENT, Direction, SERVER, Sent, World};
 use crate::{
-    Advice, Config, CongestionControl, Connection, Event, InitialWindow, NewPath, Phase, Profile, Role,
-    RtoEstimator, Variant,
+    Advice, BandwidthEstimator, Config, CongestionControl, Connection, Event, InitialWindow, NewPath, Phase,
+    Profile, Role, RtoEstimator, Variant,
 };
 
 const SLOW: NewPath = NewPath {
@@ -32,18 +32,22 @@ pub(super) fn any_advice(chance: &mut RandomStream) -> Advice {
         rate: (chance.below(4) > 0).then_some(rate),
         round_trip: (chance.below(4) > 0).then_some(round_trip),
     };
-    match chance.below(9) {
+    match chance.below(14) {
         0 => Advice::ResetRto { slow_start: false },
         1 => Advice::ResetRto { slow_start: true },
         2 => Advice::SetRto(rto),
         3 => Advice::Rearm,
         4 | 5 => Advice::Away,
         6 => Advice::Moved(path),
+        7 => Advice::Resume,
+        8 => Advice::HandedOff(rate),
+        9 => Advice::MeasureBaseRtt,
+        10 | 11 => Advice::Replaced { repeat: chance.below(2) > 0 },
         _ => Advice::Back(path),
     }
 }
 
-fn every_profile() -> Vec<Config> {
+pub(super) fn every_profile() -> Vec<Config> {
     let mut configs: Vec<Config> = Profile::ALL.iter().copied().map(Config::from).collect();
     for &congestion in CongestionControl::ALL {
         for profile in [Profile::Linux, Profile::Sack] {
@@ -56,7 +60,7 @@ fn every_profile() -> Vec<Config> {
 }
 
 /// A transfer without end over 10 Mbit/s and 50 ms, `seconds` old.
-fn under_way(config: &Config, seconds: u64) -> World {
+pub(super) fn under_way(config: &Config, seconds: u64) -> World {
     let mut world = World::alike(config, 25);
     for way in &mut world.ways {
         way.rate = Some(DataRate::from_megabits_per_second(10));
@@ -68,17 +72,17 @@ fn under_way(config: &Config, seconds: u64) -> World {
 }
 
 /// Runs until `until`, which is the time then.
-fn at(world: &mut World, until: Instant) {
+pub(super) fn at(world: &mut World, until: Instant) {
     world.run_until(until);
     world.now = until;
 }
 
-fn advise(world: &mut World, advice: Advice) {
+pub(super) fn advise(world: &mut World, advice: Advice) {
     let now = world.now;
     world.ends[CLIENT].advise(now, &advice);
 }
 
-fn slower(world: &mut World) {
+pub(super) fn slower(world: &mut World) {
     for end in [CLIENT, SERVER] {
         world.ways[end] = Direction::new(Duration::from_millis(200));
         world.ways[end].rate = SLOW.rate;
@@ -86,7 +90,7 @@ fn slower(world: &mut World) {
     }
 }
 
-fn name(config: &Config) -> alloc::string::String {
+pub(super) fn name(config: &Config) -> alloc::string::String {
     alloc::format!("{} {} {}", config.variant, config.congestion, config.rto)
 }
 
@@ -451,10 +455,16 @@ proptest! {
         advices in 1_usize..20,
         spread in 1_u64..3_000,
         close_first in any::<bool>(),
+        estimators in 0_usize..9,
     ) {
         let bytes = bytes.min(u64::from(server.receive_window) * 60).min(u64::from(client.mss) * 150);
         let mut world = World::new(client, server, Duration::from_millis(30));
         world.traced = false;
+        for (end, which) in [(CLIENT, estimators % 3), (SERVER, estimators / 3)] {
+            if let Some(&estimator) = BandwidthEstimator::ALL.get(which) {
+                world.ends[end].estimate_bandwidth(estimator);
+            }
+        }
         world.chance = RandomStream::new(seed, 0, "advice");
         world.loss = Probability::new(loss).expect("below 1");
         let mut chance = RandomStream::new(seed, 1, "advice");

@@ -8,6 +8,7 @@ mod closed_loop;
 mod collapsing;
 mod congestion_marks;
 mod controlling;
+mod cross_layer;
 mod handover;
 mod linux;
 mod ordinary;

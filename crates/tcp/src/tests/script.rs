@@ -27,7 +27,7 @@ use crate::{Advice, Config, Connection, Event, NewPath, Role, Transmission};
 pub(super) const ISS: SeqNumber = SeqNumber(u32::MAX - 7_000);
 pub(super) const PEER_ISS: SeqNumber = SeqNumber(900_000);
 /// When the handshake is complete: script time 0.
-const BASE: Instant = Instant::from_secs(10);
+pub(super) const BASE: Instant = Instant::from_secs(10);
 
 /// What the peer offers in its SYN.
 pub(super) struct Peer {
@@ -182,6 +182,8 @@ impl Script {
                 self.connection.icmp_unreachable(self.now, ISS.plus(1).plus(words[1].parse().unwrap()))
             }
             "away" => self.connection.advise(self.now, &Advice::Away),
+            "resume" => self.connection.advise(self.now, &Advice::Resume),
+            "replaced" => self.connection.advise(self.now, &Advice::Replaced { repeat: true }),
             "moved" => self.connection.advise(self.now, &Advice::Moved(NewPath::default())),
             "mtu" => self.connection.path_mtu_changed(self.now, words[1].parse().unwrap()),
             "silence" => {}

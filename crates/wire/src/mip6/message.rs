@@ -589,7 +589,7 @@ mod tests {
 
     #[test]
     fn reserved_bits_are_ignored_and_not_passed_on() {
-        let bytes = summed(alloc::vec![59, 1, 5, 0xff, 0, 0, 1, 2, 0x80, 0x3f, 3, 4, 1, 2, 0xff, 0xff]);
+        let bytes = summed(alloc::vec![59, 1, 5, 0xff, 0, 0, 1, 2, 0x80, 0x3e, 3, 4, 1, 2, 0xff, 0xff]);
         let message = Message::parse(HOME, CORRESPONDENT, &bytes).unwrap();
         assert_eq!(layout(&message), [59, 1, 5, 0, 0, 0, 1, 2, 0x80, 0, 3, 4, 1, 2, 0, 0]);
         let bytes = summed(alloc::vec![59, 1, 6, 0xff, 0, 0, 0, 0x8f, 1, 2, 3, 4, 0, 0, 0, 0]);

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use careof_assist::{Input, PathId, Told};
 use careof_base::Instant;
-use careof_mobility::PathProperties;
 use careof_mobility::v6::Event;
+use careof_mobility::{HandoverEvent, PathProperties};
 use careof_wire::icmpv6::{DestinationUnreachable, Icmpv6Message, QuotedPacket, UnreachableCode};
 use careof_wire::ipv6::Ipv6Header;
 use careof_wire::{IpHeader, protocol};
@@ -61,8 +61,19 @@ impl Ipv6Carrier {
             }
             Event::Handover(event) => {
                 if let Some(mobile) = self.setup.home_address() {
+                    if let (HandoverEvent::Registered { .. }, Agent::Mobile(node)) = (event, &self.agent) {
+                        let peers = node.outdated_correspondents();
+                        let mobile = mobile.into();
+                        assists.handle_event(now, &Input::Outdated { mobile, peers: &peers });
+                    }
                     let (mobile, event) = (mobile.into(), &event.phase());
                     assists.handle_event(now, &Input::Handover { mobile, event });
+                }
+            }
+            Event::Correspondent(change) => {
+                if let Some(mobile) = self.setup.home_address() {
+                    let (mobile, peer) = (mobile.into(), change.correspondent.into());
+                    assists.handle_event(now, &Input::Updated { mobile, peer });
                 }
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! The mobile node that is carried, with or without mobility anchor points.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_base::Instant;
 use careof_mobility::v6::{
@@ -118,6 +118,11 @@ impl Mobile {
 
     pub(super) fn note_correspondent(&mut self, now: Instant, correspondent: Ipv6Addr) {
         on_mobile!(self, node => node.note_correspondent(now, correspondent));
+    }
+
+    /// The correspondent nodes that send to another care-of address than the present one.
+    pub(super) fn outdated_correspondents(&self) -> Vec<IpAddr> {
+        on_mobile!(self, node => node.outdated_correspondents().map(IpAddr::V6).collect())
     }
 
     /// How a packet is sent by the care-of address that was registered last, from a link that the node has left (RFC 5568 section 4).

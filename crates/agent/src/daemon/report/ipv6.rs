@@ -26,7 +26,8 @@ impl Reporter {
             Event::Correspondent(event) => self.correspondent(now, event),
             Event::Neighbor(event) => self.neighbor(now, event),
             Event::Registration(event) => self.ipv6_registration(now, &name, event),
-            Event::ReverseTunnelEnded { .. } => {}
+            // A local TCP has no way to be told.
+            Event::ReverseTunnelEnded { .. } | Event::HandoverEnded { .. } => {}
             Event::HomeAgentsFound { home_agents } => {
                 line!(self, now, INFO, "home-agents", home_agents = %list(home_agents), "Home agents found");
             }

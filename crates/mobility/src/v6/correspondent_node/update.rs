@@ -175,6 +175,7 @@ impl CorrespondentNode {
             return Err((reason, Answer { sequence: last, ..answer }));
         }
         self.check_identifiers(request)?;
+        let before = self.cache.of(request.home_address).last().map(|binding| binding.care_of);
         let accepted = Accepted { sequence: request.update.sequence, until };
         let (changes, answer) = if request.is_deletion() {
             if request.id.is_some()
@@ -200,6 +201,13 @@ impl CorrespondentNode {
             (changes, request.answer(BindingStatus::Accepted, lifetime))
         };
         changes.into_iter().for_each(|change| self.outbox.event(Event::Binding(change)));
+        let care_of = (!request.is_deletion()).then_some(request.care_of);
+        // One that repeats what is known tells nothing new.
+        if request.has(UpdateFlags::END_OF_HANDOVER) && before != care_of {
+            let home_address = request.home_address;
+            let care_of = care_of.unwrap_or(home_address);
+            self.outbox.event(Event::HandoverEnded { home_address, care_of });
+        }
         Ok(answer)
     }
 

@@ -287,6 +287,11 @@ impl HierarchicalMobileNode {
         self.home.optimized_route(correspondent)
     }
 
+    /// As [`MobileNode::outdated_correspondents`]; a move within a domain outdates none that knows the regional care-of address.
+    pub fn outdated_correspondents(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        self.home.outdated_correspondents()
+    }
+
     /// The next packet to send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.outbox.poll_transmit(now)

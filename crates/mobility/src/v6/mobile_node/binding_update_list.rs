@@ -7,6 +7,7 @@ use core::time::Duration;
 use careof_base::{Instant, Randomness};
 use careof_wire::mip6::{
     BindingManagementKey, InitCookie, KeygenToken, Lifetime, NonceIndex, NonceIndices, SequenceNumber,
+    UpdateFlags,
 };
 
 use super::registration::RecentUpdates;
@@ -102,6 +103,7 @@ pub(super) struct Update {
     pub(super) key: BindingManagementKey,
     pub(super) nonces: NonceIndices,
     pub(super) lifetime: Lifetime,
+    pub(super) flags: UpdateFlags,
     pub(super) recent: RecentUpdates,
     pub(super) retransmission: Retransmission,
 }

@@ -101,6 +101,8 @@ pub struct RouteOptimizationConfig {
     pub max_correspondents: usize,
     /// The lifetime asked for; at most MAX_RR_BINDING_LIFETIME, 420 s (section 12).
     pub lifetime: Lifetime,
+    /// Updates that replace a care-of address say that a handover has ended ([`careof_wire::mip6::UpdateFlags::END_OF_HANDOVER`]).
+    pub tells_end_of_handover: bool,
 }
 
 impl RouteOptimizationConfig {
@@ -109,9 +111,9 @@ impl RouteOptimizationConfig {
 }
 
 impl Default for RouteOptimizationConfig {
-    /// 64 correspondent nodes, 420 s.
+    /// 64 correspondent nodes, 420 s; handovers are not told.
     fn default() -> Self {
-        Self { max_correspondents: 64, lifetime: Self::MAX_LIFETIME }
+        Self { max_correspondents: 64, lifetime: Self::MAX_LIFETIME, tells_end_of_handover: false }
     }
 }
 

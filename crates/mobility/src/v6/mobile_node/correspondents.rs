@@ -90,6 +90,18 @@ impl MobileNode {
         self.correspondents.of.get(&correspondent)?.bound.map(|bound| bound.care_of)
     }
 
+    /// The correspondent nodes that have acknowledged another care-of address than the present one, and send there.
+    pub fn outdated_correspondents(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        let present = self.care_of();
+        let is_outdated =
+            move |known: &Correspondent| known.bound.is_some_and(|bound| Some(bound.care_of) != present);
+        self.correspondents
+            .of
+            .iter()
+            .filter(move |(_, known)| is_outdated(known))
+            .map(|(address, _)| *address)
+    }
+
     fn is_home_agent(&self, address: Ipv6Addr) -> bool {
         self.home_agents.current() == Some(address) || self.accepts_tunnel_from(address)
     }
@@ -204,7 +216,9 @@ impl MobileNode {
                 Some((key, nonces)) => {
                     let retransmission = Retransmission::begin(now, waits.0, waits.1);
                     let recent = RecentUpdates::default();
-                    known.update = Some(Update { goal, key, nonces, lifetime, recent, retransmission });
+                    let flags = self.flags_of_update(known, goal);
+                    known.update =
+                        Some(Update { goal, key, nonces, lifetime, flags, recent, retransmission });
                     known.home.pending = None;
                     known.care_of.pending = None;
                 }
@@ -221,6 +235,17 @@ impl MobileNode {
         self.send_tests(now, address, known, place);
         self.send_update(now, address, known, place);
         self.mind_silence(now, address, known);
+    }
+
+    /// Whether an update tells the end of a handover: the correspondent node knows another care-of address.
+    fn flags_of_update(&self, known: &Correspondent, goal: Goal) -> UpdateFlags {
+        let tells = self.config.route_optimization.is_some_and(|config| config.tells_end_of_handover);
+        let has_moved = known.bound.is_some_and(|bound| goal != Goal::Bind(bound.care_of));
+        if tells && has_moved {
+            UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::END_OF_HANDOVER)
+        } else {
+            UpdateFlags::ACKNOWLEDGE
+        }
     }
 
     /// The lifetime to ask a correspondent node for: the home registration and the addresses outlive it (section 11.7.2).
@@ -278,7 +303,7 @@ impl MobileNode {
         known.sequence = known.sequence.next();
         let message = Message::BindingUpdate(BindingUpdate {
             sequence: known.sequence,
-            flags: UpdateFlags::ACKNOWLEDGE,
+            flags: update.flags,
             lifetime: update.lifetime,
             options: MobilityOptions::new().with(MobilityOption::NonceIndices(update.nonces)),
         });

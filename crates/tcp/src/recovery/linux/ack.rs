@@ -174,9 +174,12 @@ fn finish(sender: &mut Sender, now: Instant, again: Again, news: &News, before: 
     }
     let delivered = u32::try_from(sender.linux.delivered - before.0).unwrap_or(u32::MAX);
     let lost = sender.linux.lost - before.1;
-    if sender.is_modeled() {
+    if sender.queue.delivery.is_some() {
         let rtt = news.rtt.map(Duration::from_micros);
         sender.finish_linux_ack(now, RoundTrip { rtt, delayed: news.maybe_delayed });
+    }
+    if sender.is_modeled() {
+        // The model has set the window.
     } else if sender.linux.is_reducing() {
         states::reduce(sender, delivered, lost, news.una_advanced);
     } else if may_grow(sender, news) {
@@ -226,6 +229,7 @@ fn sample(sender: &Sender, now: Instant, news: &News, delivered: u32) -> AckSamp
 fn tell_congestion_control(sender: &mut Sender, now: Instant, news: &News, delivered_before: u64) {
     let delivered = u32::try_from(sender.linux.delivered - delivered_before).unwrap_or(u32::MAX);
     let sample = sample(sender, now, news, delivered);
+    sender.note_ack(&sample);
     sender.congestion.on_ack(&mut sender.window, &sample);
 }
 

@@ -471,3 +471,27 @@ fn a_configuration_that_cannot_be_is_refused() {
         assert!(matches!(check(config), Some(ConfigError::OutOfRange { .. })));
     }
 }
+
+/// An update whose acknowledgement was lost comes again, and tells of the same handover; one that is not believed tells of none.
+#[test]
+fn the_end_of_a_handover_is_told_with_the_first_update_that_is_accepted() {
+    let mut world = World::new();
+    world.register(HOME, CARE_OF[0], 1);
+    let tokens = world.return_routability(HOME, CARE_OF[1]);
+    let flags = UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::END_OF_HANDOVER);
+    let update = |sequence| Craft { care_of: CARE_OF[1], flags, ..Craft::new(sequence, tokens) };
+    let ended = |world: &World| {
+        let care_of = |event: &Event| match *event {
+            Event::HandoverEnded { home_address: HOME, care_of } => Some(care_of),
+            _ => None,
+        };
+        world.events.iter().filter_map(care_of).collect::<Vec<_>>()
+    };
+    let forged = Craft { covered: Some(CARE_OF[0]), ..update(2) }.signed();
+    assert_eq!(world.status_of(&forged), None);
+    assert!(ended(&world).is_empty());
+    for sequence in [2, 3] {
+        assert_eq!(world.status_of(&update(sequence).signed()), Some(0));
+        assert_eq!(ended(&world), [CARE_OF[1]]);
+    }
+}

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use careof_base::{Instant, RandomStream};
 use careof_mobility::v6::{
-    CorrespondentNode, CorrespondentNodeConfig, HomeAgent, HomeAgentConfig, Input, InterfaceAddress,
-    InterfaceConfig, MobileNode, MobileNodeConfig, Prefix, SecurityAssociation, ServedMobileNode, Transmit,
-    TransmitPayload,
+    CorrespondentNode, CorrespondentNodeConfig, Event, HomeAgent, HomeAgentConfig, Input, InterfaceAddress,
+    InterfaceConfig, MobileNode, MobileNodeConfig, Prefix, RouteOptimizationConfig, SecurityAssociation,
+    ServedMobileNode, Transmit, TransmitPayload,
 };
 use careof_mobility::{InterfaceId, Notice};
 use careof_wire::mip6::Spi;
@@ -39,16 +39,25 @@ struct World {
     node: CorrespondentNode,
     /// The network where the mobile node is.
     network: Option<u16>,
+    /// What the correspondent node was told of ends of handovers: care-of addresses.
+    ended: Vec<Ipv6Addr>,
 }
 
 impl World {
     fn new() -> Self {
+        Self::telling(false)
+    }
+
+    /// `tells`: updates say that a handover has ended.
+    fn telling(tells_end_of_handover: bool) -> Self {
         let now = Instant::from_secs(100);
         let random = |name| RandomStream::new(1, 0, name);
         let security = SecurityAssociation::hmac_sha1(Spi(256), *b"sixteen bytes ok").unwrap();
         let interfaces = vec![InterfaceConfig::new(WLAN)];
-        let mobile =
+        let mut mobile =
             MobileNodeConfig::new(HOME, prefix(HOME_NETWORK), HOME_AGENT, security.clone(), interfaces);
+        let optimization = RouteOptimizationConfig { tells_end_of_handover, ..Default::default() };
+        mobile.route_optimization = Some(optimization);
         let home = HomeAgentConfig {
             mobile_nodes: vec![ServedMobileNode::new(HOME, security)],
             duplicate_address_detection: None,
@@ -64,6 +73,7 @@ impl World {
             )
             .unwrap(),
             network: None,
+            ended: Vec::new(),
         }
     }
 
@@ -95,10 +105,13 @@ impl World {
     fn deliver(&mut self) {
         let mut waiting = VecDeque::new();
         loop {
-            while self.mobile.poll_event().is_some()
-                || self.home.poll_event().is_some()
-                || self.node.poll_event().is_some()
-            {}
+            while self.mobile.poll_event().is_some() || self.home.poll_event().is_some() {}
+            while let Some(event) = self.node.poll_event() {
+                if let Event::HandoverEnded { home_address, care_of } = event {
+                    assert_eq!(home_address, HOME);
+                    self.ended.push(care_of);
+                }
+            }
             waiting.extend(std::iter::from_fn(|| self.mobile.poll_transmit(self.now)));
             waiting.extend(std::iter::from_fn(|| self.home.poll_transmit(self.now)));
             waiting.extend(std::iter::from_fn(|| self.node.poll_transmit(self.now)));
@@ -181,4 +194,28 @@ fn a_route_is_optimized_kept_up_moved_and_given_up_at_home() {
     world.wait(5 * SECOND);
     assert_eq!(world.node.care_of_address(HOME), None);
     assert_eq!(world.node.counters().dropped_total(), 0, "they understand each other");
+}
+
+/// Le, Fu and Hogrefe 2008, section 3.1: the ToH bit of the Binding Update. Renewals do not set it, nor do updates of a node that is not
+/// to tell.
+#[test]
+fn an_update_that_replaces_a_care_of_address_tells_the_end_of_the_handover_once() {
+    for tells in [true, false] {
+        let mut world = World::telling(tells);
+        world.move_to(2);
+        world.wait(5 * SECOND);
+        for _ in 0..200 {
+            world.mobile.note_correspondent(world.now, CORRESPONDENT);
+            world.deliver();
+            world.wait(5 * SECOND);
+        }
+        assert_eq!(world.node.care_of_address(HOME), Some(address(2)));
+        assert!(world.ended.is_empty(), "it had no binding before, and was bound anew many times");
+        world.move_to(4);
+        world.wait(5 * SECOND);
+        world.move_to(HOME_NETWORK);
+        world.wait(5 * SECOND);
+        assert_eq!(world.node.care_of_address(HOME), None);
+        assert_eq!(world.ended, if tells { vec![address(4), HOME] } else { vec![] });
+    }
 }
