@@ -32,8 +32,8 @@ pub(super) struct FastMobile {
     gone_as: Option<Ipv6Addr>,
     /// It has come to another link than it had prepared for.
     is_misled: bool,
-    /// It has announced itself on the link of this interface, at this router, and is not registered there yet.
-    arrived: Option<(InterfaceId, RouterInfo)>,
+    /// It has announced itself on the link of this interface, and is not registered there yet.
+    arrived: Option<InterfaceId>,
     /// The link of this interface has this router, although it may not have been heard there.
     new_router: Option<(InterfaceId, Ipv6Addr)>,
     /// It has come to the link of this interface and knows nothing of the router there: it goes on when it has an address.
@@ -128,7 +128,7 @@ impl FastMobile {
     /// How the mobile node sends while the new care-of address is not registered: as from the previous one, through a tunnel back to the
     /// previous access router.
     pub(super) fn way_back(&self, node: &Mobile, destination: Ipv6Addr) -> Option<Delivery> {
-        let (interface, _) = self.arrived?;
+        let interface = self.arrived?;
         let delivery = node.delivery_from_previous(destination)?;
         let addresses = delivery.addresses;
         let previous = addresses.tunnel.map_or(addresses.source, |tunnel| tunnel.entry);
@@ -229,7 +229,7 @@ impl Ipv6Carrier {
             known.is_some_and(|known| known.is_up()) && (up || id != interface)
         };
         if !up {
-            fast.arrived = fast.arrived.filter(|(arrived, _)| *arrived != interface);
+            fast.arrived = fast.arrived.filter(|arrived| *arrived != interface);
             fast.new_router = fast.new_router.filter(|(arrived, _)| *arrived != interface);
             fast.unannounced = fast.unannounced.filter(|arrived| *arrived != interface);
         }
@@ -238,8 +238,7 @@ impl Ipv6Carrier {
         let is_back = up && fast.current == Some(interface);
         let others = self.interfaces.named().iter().map(|one| one.device.id);
         let there = if up { Some(interface) } else { others.into_iter().find(|id| is_up(*id)) };
-        let is_known = there.is_some()
-            && (fast.arrived.map(|(arrived, _)| arrived) == there || fast.unannounced == there);
+        let is_known = there.is_some() && (fast.arrived == there || fast.unannounced == there);
         match there.filter(|_| (is_back || !is_reachable) && !is_known) {
             Some(there) => fast.attached(now, there),
             None if !up => fast.left(),
@@ -293,20 +292,20 @@ impl Ipv6Carrier {
             Event::Prepared { .. } => fast.prepared += 1,
             Event::Attached { interface, new, router } => {
                 fast.announced += 1;
-                fast.arrived = Some((interface, router));
+                fast.arrived = Some(interface);
                 fast.new_router = Some((interface, router.address));
                 fast.previous = node.care_of().filter(|previous| *previous != new).or(fast.previous);
                 node.set_forwarded(fast.setup.is_buffered && !fast.is_misled);
                 self.take_new_care_of(now, interface, new);
             }
             Event::AddressReplaced { new, .. } => {
-                let Some((interface, _)) = fast.arrived else { return };
+                let Some(interface) = fast.arrived else { return };
                 self.drop_new_care_of(Some(interface));
                 self.take_new_care_of(now, interface, new);
             }
             Event::Failed(Failure::AddressRefused(_)) => {
                 fast.failed += 1;
-                let arrived = fast.arrived.take().map(|(interface, _)| interface);
+                let arrived = fast.arrived.take();
                 fast.unannounced = arrived;
                 if arrived.is_some() {
                     self.drop_new_care_of(arrived);

@@ -62,7 +62,11 @@ impl Ipv6Carrier {
                     self.host.leave_interface(index);
                 }
                 InterfaceChange::Up(interface) => self.link_came(now, interface),
-                InterfaceChange::Down { id, index } => self.link_lost(now, id, index),
+                InterfaceChange::Down { id, index } => {
+                    // One that flaps is where it was: what comes for the new address meanwhile is not to be lost.
+                    self.drop_new_care_of(Some(id));
+                    self.link_lost(now, id, index);
+                }
                 InterfaceChange::Flapped { id, index } => {
                     self.questions.flaps += 1;
                     self.link_lost(now, id, index);
@@ -113,7 +117,6 @@ impl Ipv6Carrier {
         self.host.doubt_interface(index);
         self.routers.forget(interface);
         self.solicitations.end(interface);
-        self.drop_new_care_of(Some(interface));
         self.tell_agent(now, Input::LinkDown { interface });
         self.fast_link(now, interface, false);
         // Those that were formed there are of no use before a router is heard again.

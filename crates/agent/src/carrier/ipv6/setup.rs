@@ -124,7 +124,8 @@ pub struct Ipv6AccessRouterSetup {
 /// A mobile node's part in fast handovers (RFC 5568).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FastHandoverSetup {
-    /// How it goes about it. Its station is that of all its interfaces.
+    /// How it goes about it. Its station is the link-layer address of all its interfaces, where they have any: routers send to it what they
+    /// have kept.
     pub config: FastHandoverConfig,
     /// The access points that it can come to, one for each interface.
     pub access_points: Vec<AccessPointSetup>,
