@@ -22,7 +22,7 @@ from = "correspondent"
 to = "mobile"
 "#;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 22] = [
     "replay",
     "hold-last",
     "lcd-kick",
@@ -40,6 +40,8 @@ const NAMES: [&str; 20] = [
     "rto-reset",
     "tcp-cm",
     "mobile-tcp",
+    "tcp-ho",
+    "demo-vegas",
     "rto-fast-decrease",
     "mss-clamp",
     "black-hole",
