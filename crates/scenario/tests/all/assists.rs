@@ -22,7 +22,7 @@ from = "correspondent"
 to = "mobile"
 "#;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 22] = [
     "replay",
     "hold-last",
     "lcd-kick",
@@ -40,6 +40,8 @@ const NAMES: [&str; 20] = [
     "rto-reset",
     "tcp-cm",
     "mobile-tcp",
+    "tcp-ho",
+    "demo-vegas",
     "rto-fast-decrease",
     "mss-clamp",
     "black-hole",
@@ -80,12 +82,15 @@ fn every_assist_is_known_by_its_name() {
         .into_iter()
         .filter(|name| good(&format!("use = \"{name}\""), &ALL_THERE).assists[0].needs_changed_sender())
         .collect();
-    assert_eq!(changed, ["ebsn", "rto-reset", "tcp-cm", "mobile-tcp", "rto-fast-decrease"]);
+    assert_eq!(
+        changed,
+        ["ebsn", "rto-reset", "tcp-cm", "mobile-tcp", "tcp-ho", "demo-vegas", "rto-fast-decrease"]
+    );
     let nowhere: Vec<_> = NAMES
         .into_iter()
         .filter(|name| good(&format!("use = \"{name}\""), &ALL_THERE).assists[0].places().is_empty())
         .collect();
-    assert_eq!(nowhere, ["rto-reset", "tcp-cm", "mobile-tcp", "rto-fast-decrease"]);
+    assert_eq!(nowhere, ["rto-reset", "tcp-cm", "mobile-tcp", "tcp-ho", "demo-vegas", "rto-fast-decrease"]);
 }
 
 #[test]
