@@ -273,7 +273,7 @@ def test_replay_needs_no_changed_end_host_and_is_no_later_than_tcp_cm(quick: Stu
     assert len(found.lines) == 2 * len(SENDERS)
     for line in found.lines:
         waited = {which: int(line[which].split()[0]) for which in (tcp_cm, replay, nothing)}
-        assert 0 < waited[replay] < waited[tcp_cm] <= waited[nothing], line
+        assert 0 < waited[replay] < min(waited[tcp_cm], waited[nothing]), line
         # The home registration, half a round trip here, and the way of the data from the home agent.
         assert waited[replay] >= 75, line
 
