@@ -263,7 +263,7 @@ def test_a_sender_that_is_told_is_not_slower_and_needs_no_slow_start(quick: Stud
         (row,) = rows(quick, name)
         assert row.match is True, (row.id, row.parts)
     above = [one for row in rows(quick, "C6") for one in row.parts if one["what"].startswith("TCP-CM above")]
-    # At 1 Mbit/s what was in flight from the mobile node waits for its timer, and two handovers are too few to make up for that.
+    # At 1 Mbit/s what was in flight from the mobile node waits for its timer, which one handover does not make up for.
     assert [one["match"] for one in above] == [True, True, True, False]
 
 

@@ -186,7 +186,10 @@ tcp = {{ {_TCP} }}
 """
 
 
-_TCP = f'profile = "reno", rto_initial = "3 s", mss = "{SEGMENT_B} B", initial_ssthresh = "65535 B", window = "4 MiB", window_scaling = true'
+_TCP = (
+    f'profile = "reno", mss = "{SEGMENT_B} B", initial_ssthresh = "65535 B", rto_initial = "3 s", '
+    'window = "4 MiB", window_scaling = true'
+)
 
 
 class Carried(NamedTuple):
@@ -230,8 +233,8 @@ class Traced(NamedTuple):
     rto_greatest_s: float
     """From the loss of the old link to the first new data."""
     rto_at_end_s: float
-    """With TCP-CM when a sender on the mobile node was told, or one at the correspondent has measured the new path; otherwise when
-    the mobile node was registered."""
+    """With TCP-CM when a sender on the mobile node was told, or one at the correspondent has measured the new path;
+    otherwise when the mobile node was registered."""
     cwnd_before_b: int
     cwnd_least_b: int
     """From that end on, for three seconds."""

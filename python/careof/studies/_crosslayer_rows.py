@@ -25,7 +25,7 @@ from careof.studies._crosslayer_model import (
 from careof.studies._crosslayer_paths import FAST_RETRANSMIT, FREEZE, HELPED, MOBILE_TCP, NONE, Way
 from careof.studies._crosslayer_paths import TCP_CM as WITH_TCP_CM
 from careof.studies._crosslayer_protocols import ROAMING, TOLD
-from careof.studies._crosslayer_ring import BURST, LOSSES, LOSSY_HANDOVERS, RATES, ROUND_TRIP_S, SEGMENT_B
+from careof.studies._crosslayer_ring import BURST, LOSSES, LOSSY_HANDOVERS, RATES, SEGMENT_B
 from careof.studies._mean import Mean
 from careof.studies._parts import all_match, part
 

@@ -208,7 +208,11 @@ CURES = (
         "the RTO begins anew, told in a TCP option",
         ('assist={ use = "rto-reset", rto-reset = { by = "option" } }',),
     ),
-    Cure("tcp-cm", "the sender is told round trip and capacity at once", ('assist={ use = "tcp-cm", tcp-cm = { estimator = "link" } }',)),
+    Cure(
+        "tcp-cm",
+        "the sender is told round trip and capacity at once",
+        ('assist={ use = "tcp-cm", tcp-cm = { estimator = "link" } }',),
+    ),
     Cure("mobile-tcp", "the same in a TCP option", ("assist=mobile-tcp",)),
     Cure("rto-fast-decrease", "the RTO follows a shorter round trip at once", ("assist=rto-fast-decrease",)),
     STATIONS,
