@@ -32,9 +32,8 @@ from careof.studies._parts import all_match, part
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from careof.studies._crosslayer_model import Sum
     from careof.studies._crosslayer_paths import Crossed, Helped
-    from careof.studies._crosslayer_protocols import Roamed, Roaming
+    from careof.studies._crosslayer_protocols import Roamed, Roaming, Ways
     from careof.studies._crosslayer_ring import Carried, Traced
 
 EQUATIONS = {one.key: one for one in TABLE_1}
@@ -133,11 +132,12 @@ def _c2() -> Row:
 def _roamed(name: str, roamed: Sequence[Roamed], roaming: Roaming) -> Row:
     runs = [one for one in roamed if one.of.roaming is roaming]
 
-    def furthest(expected: Sum) -> float:
-        return max((one.since_sent_s / expected.seconds(roaming.delays(one.of.ways)) - 1 for one in runs), key=abs)
+    def furthest(expected: Callable[[Ways], float]) -> float:
+        return max((one.since_sent_s / expected(one.of.ways) - 1 for one in runs), key=abs)
 
-    found, own = furthest(roaming.protocol.sum), furthest(roaming.steps)
-    what = f"from the steps as simulated, {roaming.steps.collected} (%)"
+    found = furthest(lambda ways: roaming.protocol.seconds(roaming.delays(ways)))
+    own = furthest(roaming.seconds)
+    what = f"from the steps as simulated, {roaming.collected} (%)"
     steps = part(what, "-", round(100 * own, 1), -100 * BAND, 100 * BAND)
     return Row(
         id=f"{name} {roaming.key}",

@@ -168,8 +168,8 @@ ROAMED = {
     """),
     "fmipv6-reactive": _line("""
         Between the routers the update, the handover's initiation and its acknowledgement, and what the previous
-        router has kept since its link layer told it that the mobile node has left. Where the routers are as far
-        apart as everything else (F) that is more than the model has for FMIPv6.
+        router has kept since its link layer told it that the mobile node has left. Where the routers are far apart
+        the correspondent knows the new address before (H, L).
     """),
     "hmipv6-intra": _line("""
         The model waits for a timeout that takes a round trip (eq. 12). Here the data that comes behind the local
@@ -183,7 +183,7 @@ ROAMED = {
         Nothing is lost, so that there is nothing for TCP-CM to have repeated.
     """),
     "tcp-cm-fmipv6-reactive": _line("""
-        As without TCP-CM: what the previous router has kept comes before the correspondent could be told.
+        As without TCP-CM, where what the previous router has kept comes before the correspondent could be told.
     """),
     "tcp-cm-hmipv6-intra": _line("""
         No Binding Update tells a correspondent of moves within a domain. TCP-CM tells it by a datagram when the
