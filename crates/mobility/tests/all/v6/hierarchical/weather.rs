@@ -98,3 +98,9 @@ fn bytes_stand_for_every_kind_of_step() {
     assert_eq!(kinds.len(), 13, "{kinds:?}");
     assert!(case_of(&[]).steps.is_empty());
 }
+
+/// A case that was found by fuzzing: the bindings are renewed while the node moves within the domain.
+#[test]
+fn renewals_that_fall_together_with_a_movement_are_no_news_of_it() {
+    run(&case_of(&[0xff, 0xf7, 0x20, 0x0, 0x4f, 0x0, 0x92, 0x0, 0x6f, 0x4, 0xa8, 0x91, 0xf6]));
+}
