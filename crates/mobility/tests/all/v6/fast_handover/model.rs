@@ -211,7 +211,12 @@ impl Run {
         let (before, count) = (self.beliefs(), self.world.sent.len());
         self.world.inject(router, addresses, hop_limit, payload.clone());
         self.world.inject(router, addresses, hop_limit, payload);
-        assert_eq!(self.beliefs(), before, "once more changes nothing");
+        let mut after = self.beliefs();
+        if addresses.real_destination() != address(router) {
+            // A router keeps what is for a mobile node that it waits for, whoever sends it: as much as there is room for.
+            after.waiting.clone_from(&before.waiting);
+        }
+        assert_eq!(after, before, "once more changes nothing");
         assert!(self.world.sent.len() <= count + 2);
     }
 
