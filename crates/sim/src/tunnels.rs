@@ -269,6 +269,7 @@ impl Simulation {
     }
 
     /// Takes the outermost header off.
+    #[inline]
     fn strip_outer(&mut self, packet: PacketRef) {
         self.pool[packet].leave();
         self.pool[packet].in_fragments = 0;

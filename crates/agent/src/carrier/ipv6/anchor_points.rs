@@ -7,7 +7,6 @@ use careof_assist::PathId;
 use careof_base::Instant;
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::{Addresses, Input, Tunnel};
-use careof_wire::ipv6::{Packet, Understood};
 use careof_wire::{mip6, protocol};
 
 use super::Ipv6Carrier;
@@ -44,19 +43,8 @@ impl Ipv6Carrier {
         Outer { tunnel: outer, address, is_map }: Outer,
         bytes: &[u8],
     ) {
-        let whole;
-        let mut bytes = bytes;
-        let mut parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
-        if matches!(&parsed, Ok(packet) if packet.fragment.is_some_and(|fragment| !fragment.is_atomic())) {
-            match self.fragments.0.handle_fragment(now, bytes) {
-                Ok(Some(put_together)) => whole = put_together,
-                Ok(None) => return,
-                Err(_) => return self.carried.malformed += 1,
-            }
-            bytes = &whole;
-            parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
-        }
-        let Ok(packet) = parsed else { return self.carried.malformed += 1 };
+        let mut whole = Vec::new();
+        let Some((bytes, packet)) = self.whole(now, bytes, &mut whole) else { return };
         let source = packet.header.source;
         if packet.header.destination != address {
             return self.carried.not_ours += 1;

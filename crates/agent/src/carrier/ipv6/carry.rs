@@ -370,6 +370,36 @@ impl Ipv6Carrier {
         self.carry_in(now, PathId::Interface(interface), completed.as_deref().unwrap_or(bytes));
     }
 
+    /// A packet that has arrived, put together in `whole` if it came in fragments; `None` where some are missing, or where it cannot be read,
+    /// which is counted.
+    pub(super) fn whole<'a>(
+        &mut self,
+        now: Instant,
+        bytes: &'a [u8],
+        whole: &'a mut Vec<u8>,
+    ) -> Option<(&'a [u8], Packet<'a>)> {
+        let mut bytes = bytes;
+        let mut parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
+        if matches!(&parsed, Ok(packet) if packet.fragment.is_some_and(|fragment| !fragment.is_atomic())) {
+            match self.fragments.0.handle_fragment(now, bytes) {
+                Ok(put_together) => *whole = put_together?,
+                Err(_) => {
+                    self.carried.malformed += 1;
+                    return None;
+                }
+            }
+            bytes = whole;
+            parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
+        }
+        match parsed {
+            Ok(packet) => Some((bytes, packet)),
+            Err(_) => {
+                self.carried.malformed += 1;
+                None
+            }
+        }
+    }
+
     /// Mobile node and correspondent node: packets with headers of Mobile IPv6.
     pub(super) fn take_watched(&mut self, now: Instant) -> Result<(), Error> {
         let Some(watch) = self.sockets.watch.take() else { return Ok(()) };
@@ -409,19 +439,8 @@ impl Ipv6Carrier {
         if !is_for_us {
             return;
         }
-        let whole;
-        let mut bytes = bytes;
-        let mut parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
-        if matches!(&parsed, Ok(packet) if packet.fragment.is_some_and(|fragment| !fragment.is_atomic())) {
-            match self.fragments.0.handle_fragment(now, bytes) {
-                Ok(Some(put_together)) => whole = put_together,
-                Ok(None) => return,
-                Err(_) => return self.carried.malformed += 1,
-            }
-            bytes = &whole;
-            parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
-        }
-        let Ok(packet) = parsed else { return self.carried.malformed += 1 };
+        let mut whole = Vec::new();
+        let Some((bytes, packet)) = self.whole(now, bytes, &mut whole) else { return };
         let addresses = addresses_of(&packet);
         let interface = self.interfaces.id_of(index);
         if packet.protocol == mip6::PROTOCOL {

@@ -7,7 +7,7 @@ use careof_base::Instant;
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::{Addresses, Input, Tunnel};
 use careof_wire::icmpv6::Icmpv6Message;
-use careof_wire::ipv6::{Ipv6Header, Packet, Understood};
+use careof_wire::ipv6::{Ipv6Header, Packet};
 use careof_wire::{mip6, protocol};
 
 use super::agent::Agent;
@@ -30,19 +30,8 @@ impl Ipv6Carrier {
 
     /// Home agent: a packet for one of its addresses, which came through `tunnel` or by itself.
     pub(super) fn take_for_home_agent(&mut self, now: Instant, bytes: &[u8], tunnel: Option<Tunnel>) {
-        let whole;
-        let mut bytes = bytes;
-        let mut parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
-        if matches!(&parsed, Ok(packet) if packet.fragment.is_some_and(|fragment| !fragment.is_atomic())) {
-            match self.fragments.0.handle_fragment(now, bytes) {
-                Ok(Some(put_together)) => whole = put_together,
-                Ok(None) => return,
-                Err(_) => return self.carried.malformed += 1,
-            }
-            bytes = &whole;
-            parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
-        }
-        let Ok(packet) = parsed else { return self.carried.malformed += 1 };
+        let mut whole = Vec::new();
+        let Some((_, packet)) = self.whole(now, bytes, &mut whole) else { return };
         let addresses = Addresses { tunnel, ..addresses_of(&packet) };
         let Some(side) = self.setup.home_side() else { return };
         let interface = side.interface;
