@@ -2,7 +2,7 @@
 //! namespaces or no TUN devices for this user the tests say so and pass.
 
 use crate::common::{Ran, paced, slower};
-use careof_metrics::{Resumption, summary_json};
+use careof_metrics::summary_json;
 use careof_trace::Columns;
 
 const WALK: &str = r#"
@@ -62,11 +62,8 @@ fn access_routers_send_on_what_comes_for_a_mobile_node_that_moves() {
         ("notice", 1000, "ms"),
         ("interruption", 300, "ms"),
     ];
-    let is_as_planned = |ran: &Ran| {
-        let mut flows = ran.summary.handovers.iter().flat_map(|handover| &handover.flows);
-        let is_prepared = received(&ran.events, "mobile", "FastBindingAcknowledgment") > 0;
-        ran.summary.handovers.len() == 2 && is_prepared && flows.all(|flow| flow.stall == Resumption::Resumed)
-    };
+    let is_as_planned =
+        |ran: &Ran| ran.resumes_after(2) && received(&ran.events, "mobile", "FastBindingAcknowledgment") > 0;
     let ran = paced(|pace| slower(WALK, pace, &times), is_as_planned);
     let Some(Ran { summary, events, .. }) = ran else { return };
     for handover in &summary.handovers {

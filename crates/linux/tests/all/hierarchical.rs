@@ -2,7 +2,7 @@
 //! machine has no namespaces or no TUN devices for this user the tests say so and pass.
 
 use crate::common::{Ran, did, flow, paced, slower};
-use careof_metrics::{Resumption, summary_json};
+use careof_metrics::summary_json;
 use careof_trace::Columns;
 
 /// Links `a` and `b` are in the domain of `map-west`, `c` in that of `map-east`.
@@ -53,15 +53,7 @@ tcp = { variant = "kernel", congestion = "reno" }
 fn walked(more: &str, is_as_planned: impl Fn(&Ran) -> bool) -> Option<Ran> {
     let text = format!("{more}\n{WALK}");
     let times = [("duration", 11, "s"), ("at", 7, "s"), ("at", 3, "s"), ("interruption", 500, "ms")];
-    paced(
-        |pace| slower(&text, pace, &times),
-        |ran: &Ran| {
-            let mut flows = ran.summary.handovers.iter().flat_map(|handover| &handover.flows);
-            ran.summary.handovers.len() == 2
-                && flows.all(|flow| flow.stall == Resumption::Resumed)
-                && is_as_planned(ran)
-        },
-    )
+    paced(|pace| slower(&text, pace, &times), |ran: &Ran| ran.resumes_after(2) && is_as_planned(ran))
 }
 
 /// When `node` received a message, in the order of time.

@@ -150,10 +150,7 @@ fn a_mobile_node_leaves_its_home_link_and_comes_back() {
     let text = text.replacen("[[handover]]", "home = \"first\"\n[[handover]]", 1);
     let times = [("duration", 10, "s"), ("at", 6, "s"), ("at", 3, "s"), ("interruption", 500, "ms")];
     let text = |pace| slower(&text, pace, &times);
-    let is_as_planned = |Ran { summary, .. }: &Ran| {
-        let mut flows = summary.handovers.iter().flat_map(|handover| &handover.flows);
-        summary.handovers.len() == 2 && flows.all(|flow| flow.stall == Resumption::Resumed)
-    };
+    let is_as_planned = |ran: &Ran| ran.resumes_after(2);
     let Some(Ran { summary, events, .. }) = paced(text, is_as_planned) else { return };
     for flow in summary.handovers.iter().flat_map(|handover| &handover.flows) {
         assert!(flow.bytes_delivered > 0, "{}", summary_json(&summary));

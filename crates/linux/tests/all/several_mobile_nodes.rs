@@ -2,7 +2,7 @@
 //! say so and pass.
 
 use crate::common::{Ran, paced, slower};
-use careof_metrics::{Resumption, summary_json};
+use careof_metrics::summary_json;
 
 const TWO_HOME_AGENTS: &str = r#"
 duration = "8 s"
@@ -70,10 +70,7 @@ fn two_mobile_nodes_of_two_home_agents_move_at_once_and_every_byte_arrives_in_it
         let text = text.replace("HOME", home).replace("AWAY", away);
         let times = [("duration", 8, "s"), ("at", 3, "s"), ("interruption", 500, "ms")];
         let later = |pace| slower(&text, pace, &times);
-        let is_as_planned = |Ran { summary, .. }: &Ran| {
-            let mut flows = summary.handovers.iter().flat_map(|handover| &handover.flows);
-            summary.handovers.len() == 2 && flows.all(|flow| flow.stall == Resumption::Resumed)
-        };
+        let is_as_planned = |ran: &Ran| ran.resumes_after(2);
         let Some(Ran { summary, .. }) = paced(later, is_as_planned) else { return };
         let moved: Vec<(&str, Vec<&str>)> = summary
             .handovers

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use careof_base::Instant;
 use careof_linux::{LinuxRun, Observation, ProgramOutput, WorldError};
-use careof_metrics::{FlowSummary, Summary, summary_json};
+use careof_metrics::{FlowSummary, Resumption, Summary, summary_json};
 use careof_scenario::Scenario;
 use careof_trace::Columns;
 
@@ -14,6 +14,15 @@ pub(crate) struct Ran {
     pub(crate) events: Columns,
     pub(crate) outputs: Vec<ProgramOutput>,
     pub(crate) remarks: Vec<String>,
+}
+
+impl Ran {
+    /// Whether there were so many handovers, and every flow went on after each.
+    pub(crate) fn resumes_after(&self, handovers: usize) -> bool {
+        let Summary { handovers: found, .. } = &self.summary;
+        let mut flows = found.iter().flat_map(|handover| &handover.flows);
+        found.len() == handovers && flows.all(|flow| flow.stall == Resumption::Resumed)
+    }
 }
 
 pub(crate) fn parsed(text: &str) -> Scenario {
