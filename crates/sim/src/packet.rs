@@ -113,24 +113,17 @@ impl Packet {
     }
 
     /// Puts another header around it, written by [`Passage::wrap`].
-    #[inline]
     pub(crate) fn enter(&mut self, outer: Outer) {
-        if let Some(within) = self.outer.replace(outer) {
-            self.nest(within);
+        if let Some(outer) = self.outer.replace(outer) {
+            self.beneath = Some(Box::new(Beneath { outer, beneath: self.beneath.take() }));
         }
     }
 
-    #[cold]
-    fn nest(&mut self, outer: Outer) {
-        self.beneath = Some(Box::new(Beneath { outer, beneath: self.beneath.take() }));
-    }
-
     /// Takes the outermost header off, which says what became of it on its way. The packet has travelled in one.
-    #[inline]
     pub(crate) fn leave(&mut self) -> Option<Outer> {
         let outer = self.outer.take()?;
-        if self.is_nested() {
-            self.unnest();
+        if let Some(next) = self.beneath.take() {
+            (self.outer, self.beneath) = (Some(next.outer), next.beneath);
         }
         let header = self.outermost_mut();
         if let Wrapping::Ipv4(Encapsulation::Minimal) | Wrapping::Extended { .. } = outer.wrapping {
@@ -141,13 +134,6 @@ impl Packet {
             header.mark_congestion();
         }
         Some(outer)
-    }
-
-    #[cold]
-    fn unnest(&mut self) {
-        if let Some(next) = self.beneath.take() {
-            (self.outer, self.beneath) = (Some(next.outer), next.beneath);
-        }
     }
 
     /// The same packet as it was before it entered any tunnel.
@@ -210,12 +196,11 @@ impl Packet {
         u32::from(self.outermost().total_len())
     }
 
-    /// Makes room for a segment where a message was, or a packet in nested tunnels. Apart from [`PacketPool::take_place`], which is small enough without it to be
+    /// Makes room for a segment where a message was. Apart from [`PacketPool::take_place`], which is small enough without it to be
     /// part of whatever sends.
     #[cold]
     fn empty(&mut self) {
         self.body = Body::Tcp(Segment::default());
-        self.beneath = None;
     }
 }
 
@@ -301,7 +286,7 @@ impl PacketPool {
             None => self.add_place(),
         };
         let packet = &mut self.packets[index as usize];
-        if !matches!(packet.body, Body::Tcp(_)) || packet.is_nested() {
+        if !matches!(packet.body, Body::Tcp(_)) {
             packet.empty();
         }
         Place {
@@ -415,6 +400,7 @@ impl Place<'_> {
         packet.id = *next_id;
         packet.header = *header;
         packet.outer = None;
+        packet.beneath = None;
         packet.in_fragments = 0;
         packet.origin = Some(*origin);
         *next_id += 1;

@@ -269,7 +269,6 @@ impl Simulation {
     }
 
     /// Takes the outermost header off.
-    #[inline]
     fn strip_outer(&mut self, packet: PacketRef) {
         self.pool[packet].leave();
         self.pool[packet].in_fragments = 0;
