@@ -47,6 +47,17 @@ pub(crate) fn threads_in(namespaces: &[PathBuf]) -> usize {
     numbers(Path::new("/proc")).flat_map(|process| numbers(&process.join("task"))).filter(is_in).count()
 }
 
+/// Whether a process holds one of `namespaces` without being in it, by a mount or a descriptor.
+pub(crate) fn is_held(namespaces: &[PathBuf]) -> bool {
+    numbers(Path::new("/proc")).any(|process| {
+        let mounts = fs::read_to_string(process.join("mountinfo")).unwrap_or_default();
+        let mut descriptors = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+        namespaces.iter().any(|namespace| mounts.contains(&*namespace.to_string_lossy()))
+            || descriptors
+                .any(|known| fs::read_link(known.path()).is_ok_and(|held| namespaces.contains(&held)))
+    })
+}
+
 /// Lets others work: to look is work, too, and keeps a busy machine from what is waited for.
 #[expect(
     clippy::disallowed_methods,
