@@ -68,7 +68,6 @@ fn access_routers_send_on_what_comes_for_a_mobile_node_that_moves() {
     let Some(Ran { summary, events, .. }) = ran else { return };
     for handover in &summary.handovers {
         assert!(handover.ready_at.is_some(), "{}", summary_json(&summary));
-        assert!(handover.flows.iter().all(|flow| flow.bytes_delivered > 0), "{}", summary_json(&summary));
     }
     // The announced one: RtSolPr and PrRtAdv, the update, and what the routers say to each other.
     for (node, message) in [

@@ -72,7 +72,6 @@ fn of_a_movement_within_a_domain_the_anchor_point_hears_alone() {
     let Some(Ran { summary, events, .. }) = walked("", |_| true) else { return };
     for handover in &summary.handovers {
         assert!(handover.ready_at.is_some(), "{}", summary_json(&summary));
-        assert!(handover.flows.iter().all(|flow| flow.bytes_delivered > 0), "{}", summary_json(&summary));
     }
     let heard = |node| received(&events, node, "BindingUpdate");
     assert!(heard("map-west") >= 2 && heard("map-east") >= 1, "{} {}", heard("map-west"), heard("map-east"));
