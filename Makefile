@@ -26,7 +26,7 @@ ORACLES := ../shared/oracles
 
 .PHONY: help setup packages demo test tested compiled hunt lint lint-rust lint-python format bench bench-bindings \
 	bench-silent-death bench-silent-outage \
-	bench-false-switch bench-soft-handovers oracles worlds outages lock clean docs/wavelan-to-gsm.png
+	bench-false-switch bench-soft-handovers oracles worlds outages moves lock clean docs/wavelan-to-gsm.png
 
 help:
 	@echo "make setup   build careof into $(VENV)"
@@ -42,6 +42,7 @@ help:
 	@echo "make bench-silent-death bench-silent-outage bench-false-switch bench-soft-handovers  what daemons promise, measured between"
 	@echo "             real hosts: 15, 6, 30 and 10 minutes (RUNS=N, MINUTES=N, AT_ONCE=N)"
 	@echo "make worlds outages  scenarios of Mobile IPv4 and outages over Mobile IPv6 in both worlds: two hours and 20 minutes (JOBS=N)"
+	@echo "make moves   ten moves over HMIPv6 and over FMIPv6 in both worlds, with the default assists: ten minutes (JOBS=N)"
 	@echo "make oracles the TCP models beside real kernels, printed predictions and ns-2, as far as these are there"
 	@echo "make lock    renew requirements.lock"
 	@echo "make clean   remove everything that was built"
@@ -164,6 +165,13 @@ outages: setup
 			--out run/outages/from-$${ends%:*}-$$outage --set flow.from=$${ends%:*} --set flow.to=$${ends#*:} \
 			--set handover.interruption=$$outage $(if $(ASSIST),--set assist=$(ASSIST)) || exit; \
 	done; done
+
+# Ten moves of a download through anchor points, and between access routers, in both worlds. ASSIST= runs them without assists.
+moves: setup
+	@for protocol in hmipv6 fmipv6; do \
+		$(BIN)/careof compare scenarios/lab/ten-moves-$$protocol.toml --worlds --repeat 3 $(if $(JOBS),--jobs $(JOBS)) \
+			--out run/moves/$$protocol $(if $(ASSIST),--set assist=$(ASSIST)) || exit; \
+	done
 
 # One line a family; what is not on this machine is named with what it needs.
 oracles: setup
