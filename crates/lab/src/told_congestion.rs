@@ -33,6 +33,7 @@ use crate::bpf::kernel_types::{self, KernelTypes};
 use crate::bpf::{Link, Map, MapKind, NotLoaded, Program};
 use crate::clock::Clock;
 use crate::error::{BpfLack, Error};
+use crate::sock_diag::NO_THRESHOLD;
 
 use layout::{deed, fault, key, news, record};
 use programs::{Lacks, Maps, Programs};
@@ -134,8 +135,8 @@ pub struct Deed {
     pub did: Did,
     /// The congestion window behind it, segments.
     pub cwnd_segments: u32,
-    /// The slow start threshold behind it, segments.
-    pub ssthresh_segments: u32,
+    /// The slow start threshold behind it, segments; `None` while there is none.
+    pub ssthresh_segments: Option<u32>,
     /// Data in a segment, bytes.
     pub mss: u32,
 }
@@ -292,22 +293,26 @@ impl ToldCongestion {
         put.map_err(|errno| Error::system("tell TCP of a handover", "bpf(BPF_MAP_UPDATE_ELEM)", errno))
     }
 
-    /// The next thing that the programs did; `None` when all was told.
+    /// What the programs did since the last call.
     ///
     /// # Errors
     /// [`Error::System`] where the kernel does not answer.
-    pub fn poll_deed(&self, clock: Clock) -> Result<Option<Deed>, Error> {
-        loop {
-            let taken = self.deeds.take();
-            let taken = taken.map_err(|errno| {
-                Error::system("ask TCP about a handover", "bpf(BPF_MAP_LOOKUP_AND_DELETE_ELEM)", errno)
-            })?;
-            let Some(bytes) = taken else { return Ok(None) };
-            // Of a kind that this program does not send, which cannot be.
-            if let Some(deed) = parse_deed(&bytes, clock) {
-                return Ok(Some(deed));
-            }
+    pub fn take_deeds(&self, clock: Clock) -> Result<Vec<Deed>, Error> {
+        let failed =
+            |errno| Error::system("ask TCP about a handover", "bpf(BPF_MAP_LOOKUP_AND_DELETE_ELEM)", errno);
+        // One comparison of the clocks for all, so that what was done at once is told in its order.
+        let (now, kernels_now) = (clock.now(), monotonic());
+        let mut deeds = Vec::new();
+        while let Some(bytes) = self.deeds.take().map_err(failed)? {
+            // The kernel's time may be a little later by now.
+            let at = |kernels: Duration| match kernels.checked_sub(kernels_now) {
+                Some(later) => now + later,
+                None => now.saturating_sub(kernels_now - kernels),
+            };
+            // Another kind than the programs send cannot be.
+            deeds.extend(parse_deed(&bytes, at));
         }
+        Ok(deeds)
     }
 
     /// Deeds that could not be told, and connections that could not be remembered.
@@ -347,7 +352,8 @@ fn number_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-fn parse_deed(bytes: &[u8], clock: Clock) -> Option<Deed> {
+/// `at` is the run's time at one of the kernel's.
+fn parse_deed(bytes: &[u8], at: impl Fn(Duration) -> Instant) -> Option<Deed> {
     let number = |at| number_at(bytes, at);
     let segments = |at| number(at).map(|segments| u32::try_from(segments).unwrap_or(u32::MAX));
     let key = bytes.get(deed::KEY..)?;
@@ -370,14 +376,13 @@ fn parse_deed(bytes: &[u8], clock: Clock) -> Option<Deed> {
         deed::RESTORED => Did::Restored,
         _ => Did::Heard(News::ALL.into_iter().find(|news| news.number() == kind)?),
     };
-    let ago = monotonic().saturating_sub(Duration::from_micros(number(deed::AT)?));
     Some(Deed {
-        at: clock.now().saturating_sub(ago),
+        at: at(Duration::from_micros(number(deed::AT)?)),
         local: end(address(key::LOCAL)?, u16::from_ne_bytes(port(key::PORTS + 2)?)),
         remote: end(address(key::REMOTE)?, u16::from_be_bytes(port(key::PORTS)?)),
         did,
         cwnd_segments: segments(deed::WINDOW)?,
-        ssthresh_segments: segments(deed::THRESHOLD)?,
+        ssthresh_segments: Some(segments(deed::THRESHOLD)?).filter(|segments| *segments < NO_THRESHOLD),
         mss: segments(deed::MSS)?,
     })
 }
@@ -401,11 +406,11 @@ mod tests {
 
     #[test]
     fn a_deed_is_read_as_it_is_laid_out() {
-        let clock = Clock::start();
+        let at = |kernels: Duration| Instant::ZERO + kernels;
         let mut bytes = vec![0; deed::LEN];
         let numbers = [
             (deed::KIND, deed::MEASURED as u64),
-            (deed::AT, monotonic().as_micros() as u64),
+            (deed::AT, 9_000_000),
             (deed::BANDWIDTH, 125_000),
             (deed::ROUND_TRIP, 40_000),
             (deed::WINDOW, 3),
@@ -420,24 +425,25 @@ mod tests {
         write(&mut bytes, deed::KEY + key::REMOTE, &remote.octets()).unwrap();
         write(&mut bytes, deed::KEY + key::PORTS, &443_u16.to_be_bytes()).unwrap();
         write(&mut bytes, deed::KEY + key::PORTS + 2, &5_000_u16.to_ne_bytes()).unwrap();
-        let found = parse_deed(&bytes, clock).unwrap();
+        let found = parse_deed(&bytes, at).unwrap();
+        assert_eq!(found.at, Instant::ZERO + Duration::from_secs(9));
         assert_eq!((found.local, found.remote), ((local, 5_000).into(), (remote, 443).into()));
         let bandwidth = Some(DataRate::from_bits_per_second(1_000_000));
         assert_eq!(found.did, Did::Measured { bandwidth, round_trip: Duration::from_millis(40) });
-        assert_eq!((found.cwnd_segments, found.ssthresh_segments, found.mss), (3, 3, 1_428));
+        assert_eq!((found.cwnd_segments, found.ssthresh_segments, found.mss), (3, Some(3), 1_428));
         write(&mut bytes, deed::BANDWIDTH, &0_u64.to_ne_bytes()).unwrap();
-        let found = parse_deed(&bytes, clock).unwrap();
+        let found = parse_deed(&bytes, at).unwrap();
         assert_eq!(found.did, Did::Measured { bandwidth: None, round_trip: Duration::from_millis(40) });
         for (kind, did) in
             [(deed::RESTORED, Did::Restored), (News::PathLost.number(), Did::Heard(News::PathLost))]
         {
             write(&mut bytes, deed::KIND, &(kind as u64).to_ne_bytes()).unwrap();
-            assert_eq!(parse_deed(&bytes, clock).unwrap().did, did);
+            assert_eq!(parse_deed(&bytes, at).unwrap().did, did);
         }
         write(&mut bytes, deed::KIND, &99_u64.to_ne_bytes()).unwrap();
-        assert_eq!(parse_deed(&bytes, clock), None);
+        assert_eq!(parse_deed(&bytes, at), None);
         for len in 0..deed::LEN {
-            assert_eq!(parse_deed(&bytes[..len], clock), None);
+            assert_eq!(parse_deed(&bytes[..len], at), None);
         }
     }
 }
