@@ -338,7 +338,7 @@ fn name(base: Base, number: u64) -> String {
     format!("cm{base}{:x}_{number:x}", process::id() & 0x00ff_ffff)
 }
 
-/// What the kernel's TCP counts its time by.
+/// What the kernel's TCP counts its time by; in a time namespace, which is not looked at, that differs by its offset.
 fn monotonic() -> Duration {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
 }

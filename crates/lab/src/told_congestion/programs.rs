@@ -83,7 +83,12 @@ impl Fields {
             let found = member(structure, name)?;
             let (low, count) = (found.bit % 8, found.bits.unwrap_or(8));
             let mask = (1_i32 << count.min(8)) - 1;
-            if low + count > 8 { Err(Lacks(name)) } else { Ok((at(structure, name)?, mask << low)) }
+            // Elsewhere bits are counted from the other end.
+            if low + count > 8 || cfg!(target_endian = "big") {
+                Err(Lacks(name))
+            } else {
+                Ok((at(structure, name)?, mask << low))
+            }
         };
         let (state, state_mask) = bits(connection, "icsk_ca_state")?;
         let (app_limited, app_limited_mask) = bits(tcp, "rate_app_limited")?;
