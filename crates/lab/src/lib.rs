@@ -48,7 +48,7 @@ mod socket;
 mod sysctl;
 mod tcp_option;
 mod tcp_queues;
-mod told_congestion;
+pub mod told_congestion;
 mod tun;
 mod tunnel_socket;
 mod unaddressed;
@@ -85,7 +85,7 @@ pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpS
 pub use sysctl::{set_sysctl, sysctl};
 pub use tcp_option::TcpOption;
 pub use tcp_queues::TcpQueues;
-pub use told_congestion::{Base, Deed, Did, Estimator, News, ToldCongestion};
+pub use told_congestion::ToldCongestion;
 pub use tun::Tun;
 pub use tunnel_socket::{
     Departure, Flushed, Identifier, Outer, Proof, ReceiveBatch, SendBatch, SendFailure, SendFailureReason,

@@ -5,7 +5,8 @@
 use std::fs;
 use std::process::{Command, ExitCode};
 
-use careof_lab::{Base, BpfLack, Error, Estimator, Realm, ToldCongestion, Tun, congestion_controls};
+use careof_lab::told_congestion::{Base, Estimator};
+use careof_lab::{BpfLack, Error, Realm, ToldCongestion, Tun, congestion_controls};
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use careof_base::Instant;
-use careof_lab::{Base, Clock, Deed, Estimator, News, ToldCongestion};
+use careof_lab::told_congestion::{Base, Deed, Estimator, News};
+use careof_lab::{Clock, ToldCongestion};
 use careof_mobility::{HandoverEvent, HandoverStyle, InterfaceId, v6};
 use careof_plan::{FlowId, NodeId, Side, Topology, exceptions, flow_key};
 use careof_scenario::{Assist, BandwidthSource, Protocol, Scenario, TcpCm, Workload};

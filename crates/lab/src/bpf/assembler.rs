@@ -1,5 +1,8 @@
 //! Programs of the kernel's virtual machine (RFC 9669), written instruction by instruction, with names for places to jump to.
 
+#[cfg(all(test, target_endian = "little"))]
+pub(crate) mod machine;
+
 /// A register. [`R0`] holds results, [`R1`] to [`R5`] arguments, which calls destroy; [`R6`] to [`R9`] are the program's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Register(u8);

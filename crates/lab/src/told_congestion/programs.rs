@@ -681,3 +681,6 @@ fn call_base(asm: &mut Assembler, function: u32, arguments: i16) {
     }
     asm.call_kernel(function);
 }
+
+#[cfg(all(test, target_endian = "little"))]
+mod tests;

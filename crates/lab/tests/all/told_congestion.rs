@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::ipv6::{LEFT, RIGHT, pair};
 use crate::support::realm_or_skip;
 use careof_base::Instant;
+use careof_lab::told_congestion::{Base, Deed, Did, Estimator, News};
 use careof_lab::{
-    Base, BpfLack, Clock, Deed, Did, Error, Estimator, Host, News, SockDiag, ToldCongestion,
-    congestion_controls, ensure_congestion_control,
+    BpfLack, Clock, Error, Host, SockDiag, ToldCongestion, congestion_controls, ensure_congestion_control,
 };
 
 #[expect(clippy::disallowed_types, reason = "the real world is what is tested")]

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use careof_agent::{AssistEvent, AssistNews, PacketDeed};
 use careof_assist::{HoleNews, PathId};
 use careof_base::{Duration, Instant};
-use careof_lab::{Deed, Did, News, TcpInfo};
+use careof_lab::TcpInfo;
+use careof_lab::told_congestion::{Deed, Did, News};
 use careof_metrics::{
     AssistDeed, BlackHoles, FlowMetrics, Handover, Journeys, NewPath, ProbeSummary, TcpSummary, Transmission,
 };
