@@ -1,6 +1,6 @@
 //! What the operating system refused, and what would make it agree.
 
-use std::fs;
+use std::{fmt, fs};
 
 use careof_link::ConfigError;
 use nix::errno::Errno;
@@ -46,6 +46,45 @@ impl Barrier {
             }
             Self::AppArmor => "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or run as root",
             Self::NoUserNamespaces => "sudo sysctl -w user.max_user_namespaces=10000, or run as root",
+        }
+    }
+}
+
+/// What keeps a congestion control that can be told of handovers from this kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BpfLack {
+    /// This user may not load programs into the kernel.
+    Permission {
+        /// The system call that failed.
+        call: &'static str,
+        /// What it returned.
+        errno: Errno,
+    },
+    /// The kernel does not describe its types.
+    Types,
+    /// It has no such type or function, or another one by that name.
+    Type {
+        /// Its name.
+        name: &'static str,
+    },
+    /// It refuses a map or a program.
+    Refused {
+        /// The system call that failed.
+        call: &'static str,
+        /// What it returned.
+        errno: Errno,
+        /// What it says about it, in brackets, or nothing.
+        reason: String,
+    },
+}
+
+impl fmt::Display for BpfLack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Permission { call, errno } => write!(f, "{call}: {}", errno.desc()),
+            Self::Types => write!(f, "the kernel does not describe its types in /sys/kernel/btf/vmlinux"),
+            Self::Type { name } => write!(f, "the kernel has no {name} that a program could use"),
+            Self::Refused { call, errno, reason } => write!(f, "{call}: {}{reason}", errno.desc()),
         }
     }
 }
@@ -124,6 +163,14 @@ pub enum Error {
         name: String,
         /// The names that are allowed.
         allowed: String,
+    },
+    /// The kernel, or its administrator, gives no congestion control that can be told of handovers.
+    #[error("cannot tell the kernel's TCP of handovers ({base}): {lack}")]
+    NoToldCongestion {
+        /// The congestion control that was to be told.
+        base: &'static str,
+        /// What is missing.
+        lack: BpfLack,
     },
     /// There is no TUN device in this system.
     #[error("cannot make the interface {interface:?}: open(/dev/net/tun): {}", .errno.desc())]
@@ -253,6 +300,14 @@ impl Error {
                  in its systemd unit",
             ),
             Self::CapabilitiesOfThreads { .. } => Some("give them up at the start of the program"),
+            Self::NoToldCongestion { lack: BpfLack::Permission { .. }, .. } => Some(
+                "run as root (this takes CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, not those of a user namespace), or use the \
+                 simulator",
+            ),
+            Self::NoToldCongestion { .. } => Some(
+                "a kernel since 6.4 with CONFIG_DEBUG_INFO_BTF=y, CONFIG_BPF_JIT=y and this congestion control built in, or use \
+                 the simulator",
+            ),
             Self::NoCongestionControl { name, .. } => Some(match name.as_str() {
                 "bbr" => "sudo modprobe tcp_bbr",
                 "cubic" => "sudo modprobe tcp_cubic",

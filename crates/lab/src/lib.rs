@@ -5,7 +5,8 @@
 //!   two hosts.
 //! - [`Netlink`] gives interfaces addresses, routes, rules and neighbours and can take each back; [`NetlinkMonitor`]
 //!   tells what changes.
-//! - [`SockDiag`] looks into the kernel's TCP; [`set_congestion_control`] and [`set_sysctl`] choose how it works.
+//! - [`SockDiag`] looks into the kernel's TCP; [`set_congestion_control`] and [`set_sysctl`] choose how it works, and a
+//!   [`ToldCongestion`] is one that can be told of handovers.
 //! - [`Host::spawn`] runs programs, which end with the host.
 //! - [`TunnelSocket`] and [`OffloadTun`] are the two ends of a tunnel's way through user space, many packets a system
 //!   call; [`AgentSocket`], [`IcmpSocket`] and [`ArpSender`] carry what agents say to each other and to a link.
@@ -22,6 +23,7 @@
 
 mod agent_socket;
 mod arp_sender;
+mod bpf;
 pub mod capabilities;
 mod clock;
 mod congestion;
@@ -46,6 +48,7 @@ mod socket;
 mod sysctl;
 mod tcp_option;
 mod tcp_queues;
+pub mod told_congestion;
 mod tun;
 mod tunnel_socket;
 mod unaddressed;
@@ -61,7 +64,7 @@ pub use emulator::{
     Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, MediumId,
     MediumSpec, Options, Passage, SharedLinkSpec, Shortcut, Sighting, Sightings, Tap, TapConfig, Timing,
 };
-pub use error::{Barrier, Error};
+pub use error::{Barrier, BpfLack, Error};
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use icmpv6_socket::{Icmpv6Datagram, Icmpv6Socket, OutgoingIcmpv6};
 pub use interface::{InterfaceAddress, InterfaceConfig};
@@ -82,6 +85,7 @@ pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpS
 pub use sysctl::{set_sysctl, sysctl};
 pub use tcp_option::TcpOption;
 pub use tcp_queues::TcpQueues;
+pub use told_congestion::ToldCongestion;
 pub use tun::Tun;
 pub use tunnel_socket::{
     Departure, Flushed, Identifier, Outer, Proof, ReceiveBatch, SendBatch, SendFailure, SendFailureReason,

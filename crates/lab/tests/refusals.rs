@@ -5,7 +5,8 @@
 use std::fs;
 use std::process::{Command, ExitCode};
 
-use careof_lab::{Error, Realm, Tun};
+use careof_lab::told_congestion::{Base, Estimator};
+use careof_lab::{BpfLack, Error, Realm, ToldCongestion, Tun, congestion_controls};
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -15,13 +16,15 @@ use nix::unistd::{Gid, Uid, setgid, setuid};
 
 type Scene = (&'static str, fn());
 
-const SCENES: [Scene; 6] = [
+const SCENES: [Scene; 8] = [
     ("a_missing_device", a_missing_device),
     ("a_device_without_a_driver", a_device_without_a_driver),
     ("a_device_that_is_roots_alone", a_device_that_is_roots_alone),
     ("an_interface_without_the_capability", an_interface_without_the_capability),
     ("no_more_namespaces", no_more_namespaces),
     ("no_user_namespaces", no_user_namespaces),
+    ("programs_for_the_kernel_without_the_capability", programs_for_the_kernel_without_the_capability),
+    ("a_kernel_that_does_not_describe_its_types", a_kernel_that_does_not_describe_its_types),
 ];
 
 fn main() -> ExitCode {
@@ -156,4 +159,36 @@ fn no_user_namespaces() {
          (user.max_user_namespaces = 0)"
     );
     assert_eq!(error.remedy(), Some("sudo sysctl -w user.max_user_namespaces=10000, or run as root"));
+}
+
+fn programs_for_the_kernel_without_the_capability() {
+    let before = congestion_controls().unwrap();
+    become_ordinary();
+    let error = ToldCongestion::register(Base::Cubic, Estimator::Westwood).unwrap_err();
+    assert!(
+        matches!(error, Error::NoToldCongestion { base: "cubic", lack: BpfLack::Permission { .. } }),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .starts_with("cannot tell the kernel's TCP of handovers (cubic): bpf(BPF_MAP_CREATE): ")
+    );
+    assert!(
+        error.remedy().is_some_and(|remedy| remedy.contains("run as root") && remedy.contains("simulator"))
+    );
+    assert_eq!(congestion_controls().unwrap(), before, "nothing else is changed");
+}
+
+fn a_kernel_that_does_not_describe_its_types() {
+    let none: Option<&str> = None;
+    let hidden = unshare(CloneFlags::CLONE_NEWNS)
+        .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))
+        .and_then(|()| mount(Some("tmpfs"), "/sys/kernel", Some("tmpfs"), MsFlags::empty(), none));
+    if let Err(errno) = hidden {
+        return careof_testbed::skip(&format!("the kernel's files cannot be hidden: {errno}"));
+    }
+    let error = ToldCongestion::register(Base::Reno, Estimator::Westwood).unwrap_err();
+    assert_eq!(error, Error::NoToldCongestion { base: "reno", lack: BpfLack::Types });
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("CONFIG_DEBUG_INFO_BTF=y")));
 }

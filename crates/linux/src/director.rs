@@ -28,6 +28,7 @@ use crate::network::{Network, give_address};
 use crate::programs::ProgramOutput;
 use crate::report::{AgentEvent, ApplicationEvent, Report};
 use crate::sampler::Sampler;
+use crate::tcp_cm::SenderTeller;
 
 /// How often the tap is emptied while nobody reports anything.
 const TICK: Duration = Duration::from_millis(3);
@@ -123,6 +124,8 @@ pub(crate) struct Director {
     pub(crate) flows: Vec<DirectedFlow>,
     /// What makes two connections of one.
     pub(crate) relay: Option<Worker>,
+    /// Who tells senders of handovers, where they can be told.
+    pub(crate) teller: Option<SenderTeller>,
     pub(crate) sampler: Sampler,
     pub(crate) inbox: Receiver<Report>,
     pub(crate) outcome: Arc<Outcome>,
@@ -228,6 +231,7 @@ impl Director {
         }
         self.open_flows(now);
         self.take_sightings();
+        self.take_deeds()?;
         self.books.settle(now.saturating_sub(HOLD));
         Ok(())
     }
@@ -245,9 +249,24 @@ impl Director {
         }
     }
 
+    /// Books what senders did that were told of handovers.
+    fn take_deeds(&mut self) -> Result<(), WorldError> {
+        let Some(teller) = &self.teller else { return Ok(()) };
+        for deed in teller.deeds(self.clock)? {
+            self.books.note(deed.at, Record::Told(deed));
+        }
+        Ok(())
+    }
+
     fn handle(&mut self, report: Report) {
         match report {
             Report::Agent { node, at, event, registered } => {
+                // Before flows are opened, which are not told of what was before them.
+                if let Some(teller) = &mut self.teller
+                    && let Err(error) = teller.hear(node, (at, self.clock), &event, registered)
+                {
+                    self.outcome.fail(error);
+                }
                 if let Err(error) = self.react(node, at, &event, registered) {
                     self.outcome.fail(error);
                 }
@@ -692,6 +711,8 @@ impl Director {
                 report => self.handle(report),
             }
         }
+        self.take_deeds()?;
+        self.teller.as_ref().map(SenderTeller::check).transpose()?;
         self.books.close(at);
         self.finished = Some(Finished { at, links, agents });
         self.outcome.changed.notify_all();

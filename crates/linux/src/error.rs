@@ -51,6 +51,12 @@ pub enum WorldError {
         /// What happened.
         problem: String,
     },
+    /// The kernel's TCP did something about a handover that could not be told.
+    #[error("assist.use: {lost} things that TCP did about handovers could not be told")]
+    Untold {
+        /// How many.
+        lost: u64,
+    },
     /// The operating system refused something.
     #[error(transparent)]
     Lab(#[from] careof_lab::Error),
@@ -71,7 +77,11 @@ impl WorldError {
         match self {
             Self::Lab(error) | Self::Congestion { error, .. } => error.remedy(),
             Self::NoProgram { remedy, .. } => remedy.as_deref(),
-            Self::Unsupported { .. } | Self::Agent(_) | Self::Capture(_) | Self::Flow { .. } => None,
+            Self::Unsupported { .. }
+            | Self::Agent(_)
+            | Self::Capture(_)
+            | Self::Flow { .. }
+            | Self::Untold { .. } => None,
         }
     }
 }

@@ -20,6 +20,7 @@ mod run;
 mod sampler;
 mod summary;
 mod tcp;
+mod tcp_cm;
 
 pub use careof_plan::Observation;
 pub use error::WorldError;

@@ -9,6 +9,7 @@ use careof_scenario::{
 use crate::error::WorldError;
 use crate::relay::Splitter;
 use crate::tcp::choose;
+use crate::tcp_cm::TcpCmPlan;
 
 /// Refuses what no Linux host can do, without building any; what this machine lacks is not looked at.
 ///
@@ -17,10 +18,15 @@ use crate::tcp::choose;
 pub fn check(scenario: &Scenario) -> Result<(), WorldError> {
     refuse_what_no_world_can(scenario)?;
     refuse_what_linux_cannot(scenario)?;
-    for (index, flow) in scenario.flows.iter().enumerate() {
-        choose(index, flow)?;
-    }
-    if let Some(splitter) = Splitter::new(scenario, &lay_out(scenario)) {
+    let topology = lay_out(scenario);
+    let choices = scenario
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(index, flow)| choose(index, flow))
+        .collect::<Result<Vec<_>, _>>()?;
+    TcpCmPlan::new(scenario, &topology, &choices)?;
+    if let Some(splitter) = Splitter::new(scenario, &topology) {
         splitter.choices()?;
     }
     Ok(())
@@ -148,7 +154,8 @@ fn refuse_assist(assist: &Assist, mobility: &Mobility) -> Result<(), WorldError>
         let (found, remedy) = (format!("\"{}\"", assist.name()), remedy.to_owned());
         Err(WorldError::Unsupported { key: key.to_owned(), found, remedy })
     };
-    if assist.needs_changed_sender() {
+    // What it needs of a sender can be had in part (`tcp_cm.rs`).
+    if assist.needs_changed_sender() && !matches!(assist, Assist::TcpCm(_)) {
         let remedy = "the TCP of a kernel is as it is: use the simulator, or an assist that works with any, such as \"replay\"";
         return unsupported("assist.use", remedy);
     }
@@ -208,7 +215,7 @@ mod tests {
 
     #[test]
     fn an_assist_that_changes_the_sender_is_refused() {
-        for name in ["rto-reset", "tcp-cm", "mobile-tcp", "tcp-ho", "demo-vegas", "rto-fast-decrease"] {
+        for name in ["rto-reset", "mobile-tcp", "tcp-ho", "demo-vegas", "rto-fast-decrease"] {
             let said = refused(name, &[]).unwrap();
             assert!(said.contains("assist.use") && said.contains(name), "{said}");
             assert!(said.contains("use the simulator"), "{said}");

@@ -34,6 +34,7 @@ use crate::sampler::Sampler;
 use crate::tcp::{
     KernelChoice, choose, refuse_missing_congestion, refuse_missing_of_relay, sysctls_of_hosts,
 };
+use crate::tcp_cm::{self, TcpCmPlan};
 
 /// A run that was later than this with something says so: longer than a thread of a machine with a core to spare waits
 /// for it, shorter than any stall that is worth a look.
@@ -72,7 +73,7 @@ impl LinuxRun {
         refuse_what_no_world_can(&scenario)?;
         refuse_what_linux_cannot(&scenario)?;
         refuse_missing(&scenario)?;
-        let choices: Vec<KernelChoice> =
+        let mut choices: Vec<KernelChoice> =
             scenario.flows.iter().enumerate().map(|(n, flow)| choose(n, flow)).collect::<Result<_, _>>()?;
         refuse_missing_congestion(&choices)?;
         let topology = Arc::new(lay_out(&scenario));
@@ -80,6 +81,9 @@ impl LinuxRun {
         let splitter = Splitter::new(&scenario, &topology);
         let of_relay = splitter.as_ref().map(Splitter::choices).transpose()?;
         refuse_missing_of_relay(of_relay.as_ref())?;
+        // What the machine does not give is said before anything is made.
+        let teller = TcpCmPlan::new(&scenario, &topology, &choices)?;
+        let teller = teller.map(|plan| plan.register(&mut choices)).transpose()?;
         let sysctls = sysctls_of_hosts(&scenario, &topology, &choices, of_relay.as_ref())?;
         let relay =
             splitter.zip(of_relay.as_ref()).map(|(splitter, of_relay)| splitter.plan(&choices, of_relay));
@@ -139,7 +143,8 @@ impl LinuxRun {
                 "the links run at {scheduling}: on a busy machine they are late by milliseconds ({remedy})"
             )
         });
-        let remarks = remarks.chain(late).collect();
+        let told = teller.is_some().then(|| tcp_cm::REMARK.to_owned());
+        let remarks = remarks.chain(told).chain(late).collect();
 
         let outcome = Arc::new(Outcome::default());
         let end = Instant::ZERO + scenario.duration;
@@ -157,6 +162,7 @@ impl LinuxRun {
             routers,
             flows,
             relay: relaying,
+            teller,
             sampler,
             inbox,
             outcome: Arc::clone(&outcome),
@@ -339,7 +345,7 @@ fn add_flow(
                 acceptor: topology.address(topology.address_of(nodes[1])),
                 workload: Workload::new(flow.workload, stop),
                 options: choice.options.clone(),
-                congestion: choice.congestion.clone(),
+                congestion: choice.of_sockets().to_owned(),
                 name: flow.name.clone(),
             };
             application::start(config, &network.hosts, *clock, reports.clone())?

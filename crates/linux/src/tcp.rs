@@ -55,6 +55,8 @@ const AHEAD: u32 = 16 * 1024;
 pub(crate) struct KernelChoice {
     profile: &'static str,
     pub(crate) congestion: String,
+    /// The one that stands before it where senders are told of handovers: what sockets choose then.
+    pub(crate) registered: Option<String>,
     /// Of both hosts, for all their connections.
     sysctls: BTreeMap<&'static str, String>,
     /// Of both sockets.
@@ -77,6 +79,11 @@ impl KernelChoice {
         // A router's message about too large a packet would go to the end in whose name it was sent.
         options.push(TcpOption::PathMtuDiscovery(false));
         HalfTcp { options, congestion: self.congestion.clone() }
+    }
+
+    /// The congestion control that a flow's sockets choose.
+    pub(crate) fn of_sockets(&self) -> &str {
+        self.registered.as_deref().unwrap_or(&self.congestion)
     }
 
     /// What a summary says of it.
@@ -136,6 +143,7 @@ fn choose_as(key: &str, flow: &Flow) -> Result<KernelChoice, WorldError> {
         options: options(flow),
         profile: profile.name,
         congestion,
+        registered: None,
         remark,
     })
 }

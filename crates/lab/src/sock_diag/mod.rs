@@ -18,6 +18,7 @@ use crate::netlink::uninterrupted;
 use careof_base::Duration;
 use message::{Answer, REQUEST, Request};
 
+pub(crate) use tcp_info::NO_THRESHOLD;
 pub use tcp_info::{RecoveryState, TcpInfo, TcpState};
 
 /// Room for one datagram of the kernel. It sends at most 32 KiB of a dump in one.

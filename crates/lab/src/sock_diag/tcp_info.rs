@@ -191,7 +191,7 @@ pub struct TcpInfo {
 }
 
 /// `TCP_INFINITE_SSTHRESH`.
-const NO_THRESHOLD: u32 = 0x7fff_ffff;
+pub(crate) const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 /// Bytes of the structure in Linux 4.19, the least that is understood.
 const LEAST: usize = 224;

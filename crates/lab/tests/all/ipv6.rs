@@ -20,8 +20,8 @@ use nix::poll::PollFlags;
 use crate::support::realm_or_skip;
 use crate::support::veth::{eventually, index_of, is_silent, wait_for};
 
-const LEFT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 1);
-const RIGHT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 2);
+pub(crate) const LEFT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 1);
+pub(crate) const RIGHT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 2);
 const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
 const ANY: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 /// ICMPv6 Parameter Problem (RFC 4443 section 3.4).
@@ -40,7 +40,7 @@ fn ask<T: Send + 'static>(
 }
 
 /// Two hosts with an Ethernet cable between them, whose addresses can be used at once.
-fn pair(realm: Realm) -> (Host, Host) {
+pub(crate) fn pair(realm: Realm) -> (Host, Host) {
     let (left, right) = (realm.host("left").unwrap(), realm.host("right").unwrap());
     for host in [&left, &right] {
         let set = host.run(|| {

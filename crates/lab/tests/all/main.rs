@@ -14,5 +14,6 @@ mod sock_diag;
 #[path = "../support/mod.rs"]
 mod support;
 mod taps;
+mod told_congestion;
 mod tunnel_transfer;
 mod tunnels;

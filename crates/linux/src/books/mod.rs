@@ -18,6 +18,7 @@ use careof_agent::{AssistEvent, AssistNews, PacketDeed};
 use careof_assist::{HoleNews, PathId};
 use careof_base::{Duration, Instant};
 use careof_lab::TcpInfo;
+use careof_lab::told_congestion::{Deed, Did, News};
 use careof_metrics::{
     AssistDeed, BlackHoles, FlowMetrics, Handover, Journeys, NewPath, ProbeSummary, TcpSummary, Transmission,
 };
@@ -43,6 +44,8 @@ pub(crate) enum Record {
     Seen(Box<Seen>),
     /// An agent told something.
     Agent { node: NodeId, event: Box<AgentEvent> },
+    /// A sender did something that was told of a handover.
+    Told(Deed),
     /// An agent's assists did something.
     Assist { node: NodeId, event: AssistEvent },
     /// A handover was announced: what is said about it, where it leads.
@@ -356,6 +359,7 @@ impl Books {
             Record::Seen(seen) => self.enter_sighting(at, &seen),
             Record::Agent { node, event } => self.enter_agent_event(at, node, &event),
             Record::Assist { node, event } => self.enter_assist(at, node, &event),
+            Record::Told(deed) => self.enter_deed(at, &deed),
             Record::Announced { text, way } => {
                 let node = self.topology.entrance(way);
                 self.note_handover(at, node, Some(way), "announced", &text);
@@ -379,18 +383,61 @@ impl Books {
         }
     }
 
-    /// What an assist did counts for the sender of the data concerned.
-    fn enter_assist(&mut self, at: Instant, node: NodeId, event: &AssistEvent) {
-        let key = (event.mobile.port(), event.peer.port());
+    /// The connection between two ends, and the side of the first of them.
+    fn connection_between(&self, one: SocketAddr, other: SocketAddr) -> Option<(usize, Side)> {
         let is_of = |end: &ConnectionEnd, address: SocketAddr| {
             self.own[usize::from(end.node.0)].contains(&address.ip())
         };
-        let known = self.by_ports.get(&key).into_iter().flatten();
-        let found = known.copied().find(|(id, mobile)| {
+        let known = self.by_ports.get(&(one.port(), other.port())).into_iter().flatten();
+        known.copied().find(|(id, side)| {
             let ends = &self.connections[*id].ends;
-            is_of(&ends[mobile.index()], event.mobile) && is_of(&ends[mobile.peer().index()], event.peer)
-        });
-        let Some((id, mobile)) = found else { return };
+            is_of(&ends[side.index()], one) && is_of(&ends[side.peer().index()], other)
+        })
+    }
+
+    /// What a sender did that was told of a handover, and the window and threshold it then had.
+    fn enter_deed(&mut self, at: Instant, deed: &Deed) {
+        let Some((id, side)) = self.connection_between(deed.local, deed.remote) else { return };
+        let connection = &mut self.connections[id];
+        let flow = TraceFlow(connection.traced_as);
+        let end = &mut connection.ends[side.index()];
+        let (node, metrics) =
+            (TraceNode(end.node.0), end.measured.map(|index| &mut self.flow_metrics[index]));
+        let what = match deed.did {
+            Did::Heard(news) => {
+                if let Some(metrics) = metrics {
+                    metrics.on_assist(AssistDeed::Advised);
+                }
+                match news {
+                    News::PathReplaced => "replaced",
+                    News::PathLost => "away",
+                    News::PathBack => "resume",
+                }
+            }
+            Did::Measured { bandwidth, .. } => {
+                if let Some((metrics, bandwidth)) = metrics.zip(bandwidth) {
+                    metrics.on_bandwidth_estimate(bandwidth);
+                }
+                "measured"
+            }
+            Did::Restored => "restored",
+        };
+        let record = AssistRecord { assist: "tcp-cm", what, packets: 0, bytes: 0 };
+        self.log.push(Event::assist(at, node, flow, record));
+        // Of the rest the last look tells.
+        if let (Did::Measured { .. } | Did::Restored, Some(before)) = (deed.did, end.traced) {
+            let bytes = |segments: u32| segments.saturating_mul(deed.mss);
+            let threshold = deed.ssthresh_segments.map(bytes);
+            let state =
+                TcpState { cwnd_bytes: bytes(deed.cwnd_segments), ssthresh_bytes: threshold, ..before };
+            end.traced = Some(state);
+            self.log.push(Event::tcp_state(at, node, flow, state));
+        }
+    }
+
+    /// What an assist did counts for the sender of the data concerned.
+    fn enter_assist(&mut self, at: Instant, node: NodeId, event: &AssistEvent) {
+        let Some((id, mobile)) = self.connection_between(event.mobile, event.peer) else { return };
         let connection = &self.connections[id];
         let measured = |side: Side| connection.ends[side.index()].measured;
         match event.news {

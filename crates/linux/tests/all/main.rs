@@ -14,4 +14,5 @@ mod mobile_ipv6;
 mod path_mtu;
 mod several_mobile_nodes;
 mod split;
+mod tcp_cm;
 mod worlds;

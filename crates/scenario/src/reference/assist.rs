@@ -54,7 +54,7 @@ probe opens it. | foreign agent |\n\
 | `rto-fast-decrease` | The sender's RTO follows a round trip that has become shorter at once. | sender |\n\
 | `mss-clamp` | Lowers the segment size in SYNs to what fits the tunnel. | home agent, mobile node |\n\
 | `black-hole` | Finds a tunnel that swallows large packets where ICMP is filtered, and crosses it in fragments; the summary names every one that was met. | home agent |\n\n\
-`ebsn`, `rto-reset`, `tcp-cm`, `mobile-tcp`, `tcp-ho`, `demo-vegas` and `rto-fast-decrease` need a sender whose TCP knows of them; all others work with any. Of `replay`, `hold-last`, `path-queue`, \
+`ebsn`, `rto-reset`, `tcp-cm`, `mobile-tcp`, `tcp-ho`, `demo-vegas` and `rto-fast-decrease` need a sender whose TCP knows of them; all others work with any. On Linux hosts `tcp-cm` alone of these can be used, in part (see below). Of `replay`, `hold-last`, `path-queue`, \
 `buffer-forward`, `bicast` and `snoop`, of `freeze`, `ack-hold` and `m-tcp`, of `snoop`, `split` and `m-tcp`, and of `rto-reset`, `tcp-cm`, `mobile-tcp`, `tcp-ho` and `demo-vegas` \
 one can be used at a time. Nor does `split` go with `ebsn` or any of these: the sender that they advise sends to the relay. With `route_optimization` packets pass \
 the home agent by, and `split` is refused; the others that advise a sender work there, too; over IPv6 a correspondent that sends straight \
@@ -298,7 +298,14 @@ pub(crate) static TCP_CM: Section = Section {
 its timer stands still while there is no path, then goes on with what was left of it, and where the usable window is zero one segment more leaves. \
 One at the other end is told that the handover has ended: it sends what is outstanding again at once, takes its round trip from the first \
 acknowledgement of the new path alone, and sets congestion window and slow start threshold to the bandwidth times that. It is told by a bit \
-in the Binding Update to it, where it knows another care-of address, and else by a datagram over the new path, which may be lost.",
+in the Binding Update to it, where it knows another care-of address, and else by a datagram over the new path, which may be lost.\n\n\
+On Linux hosts careof registers a congestion control of BPF programs with the kernel for the time of the run; this takes root. It sends by the kernel's CUBIC or Reno, \
+and by the first acknowledgement of the new path it sets what a program may set:\n\n\
+- at a correspondent congestion window and slow start threshold, to the bandwidth times the round trip of that acknowledgement;\n\
+- on the mobile node, with `suspend`, both as they were when the path was lost, where timeouts have lowered them since.\n\n\
+The kernel keeps the rest. Its timer runs while there is no path and stays backed off; it sends what is outstanding again by its own rules, whatever `resend` \
+says; SRTT and RTO do not begin anew. A correspondent is told by the Binding Update alone, so that this needs Mobile IPv6 with `route_optimization`, and \
+`estimator = \"link\"` and flows that are programs are errors there.",
     keys: &[
         key(
             "estimator",
