@@ -179,7 +179,7 @@ class Network:
     def _media(self) -> str:
         return "\n".join(
             text.printable(
-                f"medium {one['name']}: half-duplex Ethernet, {rate(one['each'])}, {delay(one['each'])}; "
+                f"medium {one['name']}: {_kind_of_medium(one)}, {rate(one['each'])}, {delay(one['each'])}; "
                 f"stations {', '.join(one['stations'])}"
             )
             for one in self.scenario.get("media", [])
@@ -376,6 +376,14 @@ def delay(direction: Json) -> str:
     """The propagation delay of a direction of a link."""
     nanoseconds = direction["delay_ns"]
     return f"{nanoseconds} ns" if 0 < nanoseconds < 1000 else text.seconds(nanoseconds / 1e9)
+
+
+def _kind_of_medium(medium: Json) -> str:
+    if medium["kind"] == "csma-cd":
+        return "half-duplex Ethernet"
+    channel = medium["channel"]
+    kind = str(channel["physical_layer"])
+    return f"{kind} among stations of 802.11b" if channel["protection"] else kind
 
 
 def _how(handover: Json) -> Iterable[str]:

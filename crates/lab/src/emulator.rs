@@ -385,7 +385,7 @@ impl Emulator {
         // The simulator's names, so that the same seed draws the same back-offs.
         let stream = |user: &str| self.stream(&format!("medium.{name}.{user}"));
         let queues: Vec<_> = stations.iter().map(|station| stream(&format!("{station}.queue"))).collect();
-        let shared = SharedMedium::new(Medium::new(config, stream("backoff"), queues));
+        let shared = SharedMedium::new(Medium::new(config, stream("backoff"), stream("loss"), queues));
         self.ask(|reply| Order::AddMedium(Box::new(shared), reply)).map(MediumId)
     }
 

@@ -332,7 +332,7 @@ pub enum ConfigError {
     /// A shared medium on which nothing could be sent, or a bit would be too short to be told apart.
     #[error("a shared medium of {found}; it must be above 0 and at most 1 Gbit/s")]
     MediumRate {
-        /// [`MediumConfig::rate`](crate::MediumConfig::rate).
+        /// [`EthernetConfig::rate`](crate::EthernetConfig::rate).
         found: DataRate,
     },
     /// A shared medium so long that a station would not hear of a collision within its slot.
@@ -340,11 +340,41 @@ pub enum ConfigError {
         "a shared medium of {found:?} from end to end; at its rate {most:?} is the longest on which every collision is heard"
     )]
     MediumDelay {
-        /// [`MediumConfig::delay`](crate::MediumConfig::delay).
+        /// [`EthernetConfig::delay`](crate::EthernetConfig::delay).
         found: Duration,
-        /// [`MediumConfig::longest_delay`](crate::MediumConfig::longest_delay).
+        /// [`EthernetConfig::longest_delay`](crate::EthernetConfig::longest_delay).
         most: Duration,
     },
+    /// A contention window that does not grow from something.
+    #[error("a contention window of {min} to {max} slots; 1 <= CWmin <= CWmax is needed")]
+    ContentionWindow {
+        /// [`Phy::cw_min`](crate::Phy::cw_min).
+        min: u32,
+        /// [`Phy::cw_max`](crate::Phy::cw_max).
+        max: u32,
+    },
+    /// A rate that the physical layer does not have.
+    #[error("{found} is none of the rates of this physical layer")]
+    WirelessRate {
+        /// [`DcfConfig::rate`](crate::DcfConfig::rate) or [`DcfConfig::control_rate`](crate::DcfConfig::control_rate).
+        found: DataRate,
+    },
+    /// A retry limit at which nothing is sent at all.
+    #[error("a retry limit of 0 sends nothing; it must be at least 1, which is no repetition")]
+    NoTransmission,
+    /// A channel so wide that a station would not hear of another one within a slot.
+    #[error(
+        "a radio channel of {found:?} from end to end; it must be below {below:?} for a station to be noticed within a slot"
+    )]
+    WirelessDelay {
+        /// [`DcfConfig::delay`](crate::DcfConfig::delay).
+        found: Duration,
+        /// A slot without the time of carrier sense.
+        below: Duration,
+    },
+    /// Another kind of medium in place of the one there is.
+    #[error("a medium stays of its kind: Ethernet does not become 802.11, nor the other way round")]
+    OtherMedium,
 }
 
 impl Config {

@@ -19,13 +19,16 @@ pub enum DropCause {
     MtuExceeded,
     /// A station on a shared medium gave its frame up after [`ATTEMPT_LIMIT`](crate::ATTEMPT_LIMIT) collisions.
     ExcessiveCollisions,
+    /// A station on 802.11 gave its frame up after as many transmissions as
+    /// [`DcfConfig`](crate::DcfConfig) allows, because of collisions or damage.
+    RetryLimit,
     /// An ICMP error that the link filters ([`Config::filters_icmp`](crate::Config::filters_icmp)).
     IcmpFiltered,
 }
 
 impl DropCause {
     /// How many causes there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 
     /// Every cause, in the order of [`Counters::dropped`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -36,6 +39,7 @@ impl DropCause {
         Self::LinkDown,
         Self::MtuExceeded,
         Self::ExcessiveCollisions,
+        Self::RetryLimit,
         Self::IcmpFiltered,
     ];
 
@@ -46,7 +50,7 @@ impl DropCause {
     }
 
     /// The name in traces and tables: `queue-full`, `red-early`, `codel`, `loss`, `link-down`, `mtu-exceeded`,
-    /// `excessive-collisions`, `icmp-filtered`.
+    /// `excessive-collisions`, `retry-limit`, `icmp-filtered`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,6 +61,7 @@ impl DropCause {
             Self::LinkDown => "link-down",
             Self::MtuExceeded => "mtu-exceeded",
             Self::ExcessiveCollisions => "excessive-collisions",
+            Self::RetryLimit => "retry-limit",
             Self::IcmpFiltered => "icmp-filtered",
         }
     }

@@ -5,7 +5,7 @@
 //! while packets are on their way; a [`Trace`] changes rate, delay and loss by the clock. Two links make a path there and
 //! back.
 //!
-//! A [`Medium`] is the other way for nodes to be joined: half-duplex Ethernet, which all its stations share.
+//! A [`Medium`] is the other way for nodes to be joined: half-duplex Ethernet or a radio channel of 802.11, which all its stations share.
 //!
 //! A link knows tokens and sizes, not packets; instants and durations, not clocks.
 //!
@@ -53,7 +53,9 @@ pub use config::{
 pub use counters::{Counters, DropCause};
 pub use link::{Fate, Link, Output};
 pub use medium::{
-    ATTEMPT_LIMIT, BACKOFF_LIMIT, Contention, FRAME_OVERHEAD_BYTES, GAP_BITS, JAM_BITS, LEAST_FRAME_BYTES,
-    MEDIUM_MTU, Medium, MediumConfig, MediumOutput, PREAMBLE_BITS, SLOT_BITS, StationId,
+    ACK_BYTES, ATTEMPT_LIMIT, BACKOFF_LIMIT, CTS_BYTES, Coding, Contention, DcfConfig, EthernetConfig,
+    FRAME_OVERHEAD_BYTES, GAP_BITS, JAM_BITS, LEAST_FRAME_BYTES, LONG_RETRY_LIMIT, MEDIUM_MTU, Medium,
+    MediumConfig, MediumOutput, NEVER_RTS, PREAMBLE_BITS, Phy, Protection, RTS_BYTES, SHORT_RETRY_LIMIT,
+    SLOT_BITS, StationId, WIRELESS_OVERHEAD_BYTES,
 };
 pub use trace::{Trace, TraceError, TraceRow};

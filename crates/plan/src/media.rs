@@ -19,8 +19,10 @@ pub struct OnMedium {
 
 #[derive(Clone, Debug)]
 struct Stations {
+    /// Every two of them are joined, and hear each other.
+    are_all_joined: bool,
     nodes: Vec<NodeId>,
-    /// From each station to each: the row is who sends. Every two are joined.
+    /// From each station to each: the row is who sends.
     ways: Vec<Option<OneWayId>>,
 }
 
@@ -39,7 +41,11 @@ impl Media {
         for (index, medium) in scenario.media.iter().enumerate() {
             let count = medium.stations.len();
             let nodes = medium.stations.iter().map(|node| find(&scenario.node(*node).name)).collect();
-            let mut stations = Stations { nodes, ways: vec![None; count * count] };
+            let mut stations = Stations {
+                are_all_joined: medium.config.joins_every_two(),
+                nodes,
+                ways: vec![None; count * count],
+            };
             for (n, link) in scenario.links.iter().enumerate() {
                 if link.medium.is_none_or(|medium| medium.0 != index) {
                     continue;
@@ -84,10 +90,13 @@ impl Media {
 
     /// The way over a medium to the last of its stations that a packet sent by `way` would come to one after the other, where `next`
     /// says by which way a station passes it on, if all that becomes of it there is in the routes. Stations of one medium hear
-    /// each other, so that no router takes a packet back to where it came from.
+    /// each other, so that no router takes a packet back to where it came from. In a cell of 802.11 everything goes by the access point, as
+    /// the routes say.
     pub(crate) fn straight(&self, way: OneWayId, next: impl Fn(NodeId) -> Option<OneWayId>) -> OneWayId {
         let Some(OnMedium { medium, from, mut to }) = self.place(way) else { return way };
-        let stations = self.media.get(usize::from(medium)).map_or(0, |stations| stations.nodes.len());
+        let stations = self.media.get(usize::from(medium));
+        let stations =
+            stations.filter(|stations| stations.are_all_joined).map_or(0, |stations| stations.nodes.len());
         // Routes are shortest, so that they never come to a station twice.
         for _ in 0..stations {
             let next = self.node(medium, to).and_then(&next).and_then(|way| self.place(way));

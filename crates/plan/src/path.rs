@@ -188,7 +188,10 @@ fn ways_through(
 
 /// The same without what a medium saves: a packet that only passes a node of it by crosses it once.
 fn straight(scenario: &Scenario, mut ways: Ways) -> Ways {
-    let medium = |way: OneWayId| scenario.link(LinkId(way.0 as usize / 2)).medium;
+    let medium = |way: OneWayId| {
+        let medium = scenario.link(LinkId(way.0 as usize / 2)).medium;
+        medium.filter(|id| scenario.media.get(id.0).is_some_and(|medium| medium.config.joins_every_two()))
+    };
     ways.dedup_by(|(next, tunnelled), (way, tunnelled_before)| {
         medium(*next).is_some() && medium(*next) == medium(*way) && tunnelled == tunnelled_before
     });

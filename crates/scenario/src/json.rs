@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::mobility::usual_early_requests;
 use crate::model::{
     AnchorPoint, AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, FastHandover, Flow,
-    Handover, Hierarchy, IpVersion, KnownRate, Link, LinkId, Medium, MobileNode, Mobility, Node, NodeId,
-    Protocol, Scenario, Tcp, TraceFile, Unreachability, Workload,
+    Handover, Hierarchy, IpVersion, KnownRate, Link, LinkId, MobileNode, Mobility, Node, NodeId, Protocol,
+    Scenario, Tcp, TraceFile, Unreachability, Workload,
 };
 use crate::resolve::{HOME_AGENT, MOBILE};
 
@@ -83,6 +83,7 @@ macro_rules! object {
 }
 
 mod assist;
+mod medium;
 
 impl Scenario {
     /// The scenario as one line of JSON: every default filled in, keys in a fixed order, units in their names.
@@ -127,18 +128,22 @@ fn scenario(scenario: &Scenario) -> Json {
         entries.push(("assist_except", scenario.assist_except.iter().map(exception).collect()));
     }
     if let (Json::Object(entries), [_, ..]) = (&mut json, scenario.media.as_slice()) {
-        entries.push(("media", scenario.media.iter().map(|one| medium(scenario, one)).collect()));
+        entries.push(("media", scenario.media.iter().map(|one| medium::medium(scenario, one)).collect()));
     }
     json
 }
 
-fn medium(scenario: &Scenario, medium: &Medium) -> Json {
-    object! {
-        "name": medium.name.as_str(),
-        "kind": "csma-cd",
-        "stations": medium.stations.iter().map(|node| scenario.node_name(*node)).collect::<Json>(),
-        // Rate, delay and queue, as those of a link.
-        "each": direction(&medium.config.as_link()),
+fn loss(law: Loss) -> Json {
+    match law {
+        Loss::None => object! { "kind": "none" },
+        Loss::Bernoulli { p } => object! { "kind": "bernoulli", "p": p.get() },
+        Loss::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad } => object! {
+            "kind": "gilbert-elliott",
+            "good_to_bad": good_to_bad.get(),
+            "bad_to_good": bad_to_good.get(),
+            "loss_in_good": loss_in_good.get(),
+            "loss_in_bad": loss_in_bad.get(),
+        },
     }
 }
 
@@ -259,17 +264,7 @@ pub(crate) fn direction(config: &Config) -> Json {
                 object! { "kind": "pareto", "scale_ns": scale, "shape": shape, "reorder": reorder }
             }
         },
-        "loss": match config.loss {
-            Loss::None => object! { "kind": "none" },
-            Loss::Bernoulli { p } => object! { "kind": "bernoulli", "p": p.get() },
-            Loss::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad } => object! {
-                "kind": "gilbert-elliott",
-                "good_to_bad": good_to_bad.get(),
-                "bad_to_good": bad_to_good.get(),
-                "loss_in_good": loss_in_good.get(),
-                "loss_in_bad": loss_in_bad.get(),
-            },
-        },
+        "loss": loss(config.loss),
         "queue": queue(&config.queue),
         "mtu_bytes": config.mtu,
         "filters_icmp": config.filters_icmp,

@@ -435,7 +435,7 @@ fn jitter(field: &Field<'_>, problems: &mut Problems) -> Option<Jitter> {
     }
 }
 
-fn loss(field: &Field<'_>, problems: &mut Problems) -> Option<Loss> {
+pub(crate) fn loss(field: &Field<'_>, problems: &mut Problems) -> Option<Loss> {
     let Value::Table(_) = field.node.value else {
         if matches!(&field.node.value, Value::Text(text) if text == "none") {
             return Some(Loss::None);

@@ -1,6 +1,8 @@
-//! `[media]`: cables that links share, and who is on them.
+//! `[media]`: cables and radio channels that links share, and who is on them.
 
-use careof_link::{Config, MEDIUM_MTU, MINIMUM_MTU, MediumConfig};
+mod wireless;
+
+use careof_link::{Config, EthernetConfig, MEDIUM_MTU, MINIMUM_MTU, MediumConfig};
 
 use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
@@ -67,17 +69,29 @@ fn medium<'a>(entry: &'a Entry, problems: &mut Problems) -> MediumDraft<'a> {
 
 fn config(reader: &Reader<'_>, problems: &mut Problems) -> Option<MediumConfig> {
     let errors_before = problems.count();
-    if let Some(field) = reader.get("kind") {
-        let _: Option<MediumKind> = field.word(problems);
-    }
+    let kind = match reader.get("kind") {
+        Some(field) => field.word(problems)?,
+        None => MediumKind::CsmaCd,
+    };
+    let config = match kind {
+        MediumKind::CsmaCd => {
+            reader.refuse(&wireless::KEYS, "it belongs to kind = \"802.11b\" or \"802.11g\"", problems);
+            cable(reader, problems).map(MediumConfig::from)
+        }
+        MediumKind::B | MediumKind::G => wireless::channel(reader, kind, problems).map(MediumConfig::from),
+    };
+    config.filter(|_| problems.count() == errors_before)
+}
+
+fn cable(reader: &Reader<'_>, problems: &mut Problems) -> Option<EthernetConfig> {
     let expected = "a medium needs rate and delay: rate = \"10 Mbit/s\"";
     let rate = reader.require("rate", expected, problems);
     let expected = "a medium needs rate and delay: delay = \"1 us\" (one way, from end to end)";
     let delay = reader.require("delay", expected, problems);
-    let mut config = MediumConfig {
+    let mut config = EthernetConfig {
         rate: rate.as_ref()?.rate(problems)?,
         delay: delay.as_ref()?.duration(problems)?,
-        ..MediumConfig::default()
+        ..EthernetConfig::default()
     };
     if !(1..=1_000_000_000).contains(&config.rate.bits_per_second())
         && let Some(field) = &rate
@@ -85,7 +99,7 @@ fn config(reader: &Reader<'_>, problems: &mut Problems) -> Option<MediumConfig> 
         field.wrong("a shared medium carries something, and at most 1 Gbit/s", None, problems);
         return None;
     }
-    let longest = MediumConfig::longest_delay(config.rate);
+    let longest = EthernetConfig::longest_delay(config.rate);
     if config.delay > longest
         && let Some(field) = &delay
     {
@@ -99,7 +113,7 @@ fn config(reader: &Reader<'_>, problems: &mut Problems) -> Option<MediumConfig> 
     if let Some(field) = reader.get("queue") {
         config.queue = queue(&field, config.queue, problems)?;
     }
-    (problems.count() == errors_before).then_some(config)
+    Some(config)
 }
 
 /// Which of `media` the link of `reader` is on, if it is on one.
@@ -146,7 +160,7 @@ pub(crate) fn directions(
 }
 
 impl Network {
-    /// Finds out who is on which medium, and adds a link for each two of them that none joins: they hear each other too.
+    /// Finds out who is on which medium, and adds a link for each two of a cable that none joins: they hear each other too.
     pub(crate) fn lay_media(&mut self, drafts: &[MediumDraft<'_>], problems: &mut Problems) {
         for (index, draft) in drafts.iter().enumerate() {
             let id = MediumId(index);
@@ -168,14 +182,20 @@ impl Network {
                 problems.add(at, format!("{} nodes", stations.len()), expected, None);
                 continue;
             }
-            let access = |link: &&Link| link.access && link.medium == Some(id);
-            if let [_, second, ..] = self.links.iter().filter(access).collect::<Vec<_>>()[..] {
-                let expected = "the mobile node is on a medium once, by one of its links";
-                let hint = format!("give the link {} a medium of its own, or none", second.name);
-                problems.add(at, quote(&second.name), expected, Some(hint));
+            let mut mobile_nodes: Vec<NodeId> = Vec::new();
+            for link in self.links.iter().filter(|link| link.access && link.medium == Some(id)) {
+                if mobile_nodes.contains(&link.ends[1]) {
+                    let expected = "a mobile node is on a medium once, by one of its links";
+                    let hint = format!("give the link {} a medium of its own, or none", link.name);
+                    problems.add(at, quote(&link.name), expected, Some(hint));
+                    break;
+                }
+                mobile_nodes.push(link.ends[1]);
             }
-            let config = draft.config.clone().unwrap_or_default();
-            self.add_straight_links(id, draft.name, &config, &stations);
+            let config = draft.config.clone().unwrap_or_else(|| EthernetConfig::default().into());
+            if config.joins_every_two() {
+                self.add_straight_links(id, draft.name, &config, &stations);
+            }
             self.media.push(Medium { name: draft.name.to_owned(), config, stations });
         }
     }

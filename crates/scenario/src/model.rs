@@ -89,14 +89,14 @@ pub struct LinkId(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MediumId(pub usize);
 
-/// A cable that links share.
+/// A cable or radio channel that links share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Medium {
     /// Letters, digits, `-` and `_`.
     pub name: String,
-    /// Half-duplex Ethernet.
+    /// Half-duplex Ethernet or 802.11.
     pub config: careof_link::MediumConfig,
-    /// The nodes at the ends of the links that are on it, each once. A link joins each two of them.
+    /// The nodes at the ends of the links that are on it, each once. On a cable a link joins each two of them.
     pub stations: Vec<NodeId>,
 }
 

@@ -104,9 +104,22 @@ pub fn kernel_edition(release: &str) -> Option<&'static str> {
 }
 
 /// How stations share a medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum MediumKind {
+    #[default]
     CsmaCd,
+    /// 802.11b.
+    B,
+    /// 802.11g.
+    G,
+}
+
+/// The preamble of 802.11b.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Preamble {
+    #[default]
+    Long,
+    Short,
 }
 
 /// How [`Jitter`](careof_link::Jitter) deviates.
@@ -171,7 +184,8 @@ pub(crate) enum NodeRole {
 
 private_words!(NodeRole: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
     Mobile = "mobile", Map = "map", Router = "router", AccessRouter = "access-router", Host = "host");
-private_words!(MediumKind: CsmaCd = "csma-cd");
+private_words!(MediumKind: CsmaCd = "csma-cd", B = "802.11b", G = "802.11g");
+private_words!(Preamble: Long = "long", Short = "short");
 private_words!(JitterKind: None = "none", Uniform = "uniform", Normal = "normal", Pareto = "pareto");
 private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott = "gilbert-elliott");
 private_words!(DisciplineKind: DropTail = "drop-tail", Red = "red", CoDel = "codel");

@@ -31,7 +31,7 @@ impl Simulation {
                 .iter()
                 .map(|node| stream(&format!("{}.queue", self.scenario.node(*node).name)))
                 .collect();
-            let medium = Medium::new(spec.config.clone(), stream("backoff"), queues);
+            let medium = Medium::new(spec.config.clone(), stream("backoff"), stream("loss"), queues);
             let slot = self.add_component(Component::Medium(index as u16));
             self.media.push(SharedMedium { medium, slot });
         }

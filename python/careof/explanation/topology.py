@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from careof.native import Json
 
 # Half-duplex Ethernet (IEEE 802.3, clauses 3 and 4.4.2): preamble and gap in bits, addresses and check sequence and the
-# least frame in bytes. They are those of crates/link/src/medium/config.rs.
+# least frame in bytes. They are those of crates/link/src/medium/ethernet/config.rs.
 _PREAMBLE_BITS = 64
 _GAP_BITS = 96
 _FRAME_BYTES = 18
@@ -64,6 +64,13 @@ class Topology:
                 f"a run of many mobile nodes (`nodes = {mobility['nodes']}`) cannot be explained: their radios go from "
                 "station to station, and routes with them",
                 hint="explain a run of one mobile node",
+            )
+        wireless = [str(medium["name"]) for medium in scenario.get("media", []) if medium["kind"] != "csma-cd"]
+        if wireless:
+            raise InputError(
+                f"a run over a radio channel (`media.{wireless[0]}`) cannot be explained: what a frame takes on the air "
+                "depends on who else sends",
+                hint="explain a run over links of their own, or over a cable",
             )
         self.mobiles = {str(node["name"]) for node in scenario["nodes"] if node["role"] == "mobile"}
         self.ways: dict[str, Way] = {}

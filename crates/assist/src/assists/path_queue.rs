@@ -153,6 +153,7 @@ const fn reason(cause: DropCause) -> DropReason {
         | DropCause::LinkDown
         | DropCause::MtuExceeded
         | DropCause::ExcessiveCollisions
+        | DropCause::RetryLimit
         | DropCause::IcmpFiltered => DropReason::QueueFull,
     }
 }

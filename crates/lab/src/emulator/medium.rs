@@ -228,7 +228,7 @@ fn destination(packet: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use careof_base::RandomStream;
-    use careof_link::MediumConfig;
+    use careof_link::EthernetConfig;
 
     use super::*;
 
@@ -242,8 +242,12 @@ mod tests {
     #[test]
     fn a_packet_takes_the_path_of_the_longest_prefix_and_else_the_first_between_its_stations() {
         let stream = || RandomStream::new(1, 0, "x");
-        let mut shared =
-            SharedMedium::new(Medium::new(MediumConfig::default(), stream(), [stream(), stream()]));
+        let mut shared = SharedMedium::new(Medium::new(
+            EthernetConfig::default(),
+            stream(),
+            stream(),
+            [stream(), stream()],
+        ));
         let mut on = OnMedium::new(0, StationId(0), StationId(1));
         shared.add(&on, 4);
         shared.add(&on, 6);

@@ -9,22 +9,22 @@ use careof_lab::{
     MediumSpec, Netlink, Options, Passage, Realm, Route, SharedLinkSpec, Shortcut, Sightings, TapConfig, Tun,
     set_sysctl,
 };
-use careof_link::{DropCause, Fate, Medium, MediumConfig, MediumOutput, StationId};
+use careof_link::{DropCause, EthernetConfig, Fate, Medium, MediumConfig, MediumOutput, StationId};
 
 const BOTH: [StationId; 2] = [StationId(0), StationId(1)];
 
 /// 1 Mbit/s, and a delay with which stations that begin at once collide.
-fn slow() -> MediumConfig {
-    MediumConfig {
+fn slow() -> EthernetConfig {
+    EthernetConfig {
         rate: DataRate::from_megabits_per_second(1),
         delay: Duration::from_micros(1),
-        ..MediumConfig::default()
+        ..EthernetConfig::default()
     }
 }
 
-fn medium(emulator: &Emulator, config: MediumConfig, stations: &[&str]) -> MediumId {
+fn medium(emulator: &Emulator, config: impl Into<MediumConfig>, stations: &[&str]) -> MediumId {
     let stations = stations.iter().map(|name| (*name).to_owned()).collect();
-    emulator.add_medium(MediumSpec { name: "cable".to_owned(), config, stations }).unwrap()
+    emulator.add_medium(MediumSpec { name: "cable".to_owned(), config: config.into(), stations }).unwrap()
 }
 
 fn link_on(medium: MediumId, stations: [StationId; 2], [a, b]: [Tun; 2]) -> SharedLinkSpec {
@@ -41,7 +41,7 @@ struct Cable {
 }
 
 impl Cable {
-    fn new(realm: Realm, config: MediumConfig) -> Self {
+    fn new(realm: Realm, config: impl Into<MediumConfig>) -> Self {
         let hosts = ["left", "right"].map(|name| realm.host(name).unwrap());
         let device = |host: &Host, address: Ipv4Addr| {
             host.attach(&InterfaceConfig::new("link0", address.into(), 24)).unwrap()
@@ -105,7 +105,7 @@ fn compete(realm: Realm, left: u64, right: u64) -> Option<Vec<(Instant, Directio
         .collect();
     let stream = |user: &str| RandomStream::new(1, 0, &format!("medium.cable.{user}"));
     let queues = [stream("left.queue"), stream("right.queue")];
-    let mut model = Medium::new(slow(), stream("backoff"), queues);
+    let mut model = Medium::new(slow(), stream("backoff"), stream("loss"), queues);
     for (station, count) in BOTH.into_iter().zip([left, right]) {
         model.set_down(begin, station, Fate::Keep, Fate::Drop);
         for number in 0..count {
@@ -154,8 +154,8 @@ fn two_who_send_share_the_cable_and_pay_for_collisions() {
 #[test]
 fn a_station_that_has_left_sends_and_receives_nothing_and_all_is_counted() {
     let Some(realm) = realm_or_skip() else { return };
-    let fast = MediumConfig { rate: DataRate::from_megabits_per_second(100), ..slow() };
-    let cable = Cable::new(realm, MediumConfig { delay: Duration::ZERO, ..fast });
+    let fast = EthernetConfig { rate: DataRate::from_megabits_per_second(100), ..slow() };
+    let cable = Cable::new(realm, EthernetConfig { delay: Duration::ZERO, ..fast });
     cable.left.send(b"before").unwrap();
     assert_eq!(next(&cable.right).as_deref(), Some(&b"before"[..]));
     cable.emulator.apply(vec![cable.down(Direction::Backward, Fate::Drop)]).unwrap();
@@ -216,7 +216,7 @@ fn a_shortcut_passes_by_the_router_that_the_routes_lead_to() {
         added.unwrap().unwrap();
     }
     let emulator = Emulator::start(Clock::start(), Options::default()).unwrap();
-    let medium = medium(&emulator, MediumConfig::default(), &["near", "router", "far"]);
+    let medium = medium(&emulator, EthernetConfig::default(), &["near", "router", "far"]);
     let add = |stations: [u16; 2], is_read, devices| {
         let spec = SharedLinkSpec { is_read, ..link_on(medium, stations.map(StationId), devices) };
         emulator.add_shared_link(spec).unwrap()
@@ -263,8 +263,8 @@ fn what_a_medium_cannot_be_or_do_is_refused() {
     let (link, direction) = (cable.link, Direction::Forward);
     let laws = Change::Reconfigure { link, direction, config: careof_link::Config::default() };
     assert_eq!(cable.emulator.apply(vec![laws]), Err(Error::LawsOfMedium));
-    let wide = MediumConfig { delay: Duration::from_secs(1), ..slow() };
-    let spec = MediumSpec { name: "wide".to_owned(), config: wide, stations: Vec::new() };
+    let wide = EthernetConfig { delay: Duration::from_secs(1), ..slow() };
+    let spec = MediumSpec { name: "wide".to_owned(), config: wide.into(), stations: Vec::new() };
     assert!(matches!(cable.emulator.add_medium(spec), Err(Error::MediumConfig { .. })));
 
     let host = realm.host("third").unwrap();

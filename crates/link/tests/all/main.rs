@@ -1,5 +1,6 @@
 //! Links and shared media, against what is known of them otherwise.
 
+mod dcf;
 mod laws;
 mod medium;
 mod medium_capacity;

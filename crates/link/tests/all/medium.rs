@@ -1,9 +1,9 @@
-//! IEEE 802.3 on a shared medium, to the nanosecond.
+//! IEEE 802.3 on a shared medium, to the nanosecond; and what holds on any medium.
 
-use careof_base::{DataRate, Duration, Instant, RandomStream};
+use careof_base::{DataRate, Duration, Instant, Probability, RandomStream};
 use careof_link::{
-    ATTEMPT_LIMIT, ConfigError, Contention, Discipline, DropCause, Fate, MEDIUM_MTU, Medium, MediumConfig,
-    MediumOutput, QueueConfig, QueueLimit, StationId,
+    ATTEMPT_LIMIT, ConfigError, Contention, DcfConfig, Discipline, DropCause, EthernetConfig, Fate, Loss,
+    MEDIUM_MTU, Medium, MediumConfig, MediumOutput, Phy, QueueConfig, QueueLimit, StationId,
 };
 use proptest::prelude::*;
 
@@ -15,14 +15,14 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-fn medium_with(config: MediumConfig, seed: u64, stations: usize) -> Medium<u32> {
+fn medium_with(config: impl Into<MediumConfig>, seed: u64, stations: usize) -> Medium<u32> {
     let stream = |user: &str| RandomStream::new(seed, 0, user);
-    Medium::new(config, stream("backoff"), (0..stations).map(|_| stream("queue")))
+    Medium::new(config, stream("backoff"), stream("loss"), (0..stations).map(|_| stream("queue")))
 }
 
 /// Three stations at 10 Mbit/s, `delay_nanos` from each other.
 fn medium(delay_nanos: u64) -> Medium<u32> {
-    let config = MediumConfig { delay: Duration::from_nanos(delay_nanos), ..MediumConfig::default() };
+    let config = EthernetConfig { delay: Duration::from_nanos(delay_nanos), ..EthernetConfig::default() };
     assert_eq!(config.check(), Ok(()));
     medium_with(config, 1, 3)
 }
@@ -75,7 +75,7 @@ fn a_short_packet_is_padded_to_64_bytes() {
 #[test]
 fn a_rate_is_any_rate() {
     let rate = DataRate::from_megabits_per_second(100);
-    let mut medium = medium_with(MediumConfig { rate, ..MediumConfig::default() }, 1, 2);
+    let mut medium = medium_with(EthernetConfig { rate, ..EthernetConfig::default() }, 1, 2);
     medium.enqueue(at(0), A, B, 1, 1500).unwrap();
     medium.enqueue(at(0), A, B, 2, 1500).unwrap();
     let expected = [delivered(1, A, B, LONGEST / 10), delivered(2, A, B, (2 * LONGEST + GAP) / 10)];
@@ -97,7 +97,7 @@ fn who_hears_a_carrier_waits_for_its_end_and_the_gap() {
 fn stations_that_do_not_hear_each_other_yet_collide_jam_and_back_off() {
     // The medium draws in the order in which the signals end.
     let seed = (0..).find(|seed| draws(*seed) == [0, 1]).unwrap();
-    let config = MediumConfig { delay: Duration::from_micros(5), ..MediumConfig::default() };
+    let config = EthernetConfig { delay: Duration::from_micros(5), ..EthernetConfig::default() };
     let mut medium = medium_with(config, seed, 3);
     medium.enqueue(at(0), A, C, 1, 1500).unwrap();
     medium.enqueue(at(4_000), B, C, 2, 1500).unwrap();
@@ -136,7 +136,7 @@ fn one_who_waits_collides_with_the_next_frame_of_the_one_who_sends() {
 #[test]
 fn a_frame_that_collides_sixteen_times_is_given_up() {
     let helpers = ATTEMPT_LIMIT as usize;
-    let config = MediumConfig { delay: Duration::from_micros(5), ..MediumConfig::default() };
+    let config = EthernetConfig { delay: Duration::from_micros(5), ..EthernetConfig::default() };
     let mut medium = medium_with(config, 1, helpers + 2);
     let last = StationId(ATTEMPT_LIMIT as u16 + 1);
     medium.enqueue(at(0), A, last, 7, 1500).unwrap();
@@ -201,7 +201,15 @@ fn a_change_of_rate_waits_for_silence() {
     medium.enqueue(at(0), A, B, 1, 1500).unwrap();
     medium.enqueue(at(0), A, B, 2, 1500).unwrap();
     let rate = DataRate::from_megabits_per_second(100);
-    medium.reconfigure(at(600_000), MediumConfig { rate, ..medium.config().clone() });
+    medium
+        .reconfigure(
+            at(600_000),
+            EthernetConfig {
+                rate,
+                ..EthernetConfig { delay: Duration::from_micros(1), ..EthernetConfig::default() }
+            },
+        )
+        .unwrap();
     let first = LONGEST + 1_000;
     // The gap had begun at the old rate.
     let expected = [delivered(1, A, B, first), delivered(2, A, B, LONGEST + GAP + LONGEST / 10 + 1_000)];
@@ -230,7 +238,7 @@ fn packets_for_one_station_can_be_taken_back() {
 #[test]
 fn a_full_queue_and_a_giant_are_refused() {
     let queue = QueueConfig { limit: QueueLimit::Packets(1), ..QueueConfig::default() };
-    let mut medium = medium_with(MediumConfig { queue, ..MediumConfig::default() }, 1, 2);
+    let mut medium = medium_with(EthernetConfig { queue, ..EthernetConfig::default() }, 1, 2);
     let giant = u32::from(MEDIUM_MTU) + 1;
     assert_eq!(medium.enqueue(at(0), A, B, 0, giant), Err(DropCause::MtuExceeded));
     assert_eq!(medium.enqueue(at(0), A, B, 1, 1500), Ok(()));
@@ -242,19 +250,28 @@ fn a_full_queue_and_a_giant_are_refused() {
 
 #[test]
 fn a_medium_too_long_or_too_fast_is_refused_with_what_would_be_right() {
-    let longest = MediumConfig::longest_delay(DataRate::from_megabits_per_second(10));
+    let longest = EthernetConfig::longest_delay(DataRate::from_megabits_per_second(10));
     assert_eq!(longest, Duration::from_nanos(24_000));
-    let config = MediumConfig { delay: longest, ..MediumConfig::default() };
+    let config = EthernetConfig { delay: longest, ..EthernetConfig::default() };
     assert_eq!(config.check(), Ok(()));
-    let too_long = MediumConfig { delay: longest + Duration::from_nanos(1), ..config.clone() };
+    let too_long = EthernetConfig { delay: longest + Duration::from_nanos(1), ..config.clone() };
     let error = too_long.check().unwrap_err();
     assert!(
         matches!(error, ConfigError::MediumDelay { .. }) && error.to_string().contains("24µs"),
         "{error}"
     );
     for bits in [0, 1_000_000_001] {
-        let config = MediumConfig { rate: DataRate::from_bits_per_second(bits), ..MediumConfig::default() };
+        let config =
+            EthernetConfig { rate: DataRate::from_bits_per_second(bits), ..EthernetConfig::default() };
         assert!(matches!(config.check(), Err(ConfigError::MediumRate { .. })), "{bits}");
+    }
+}
+
+/// The default of a medium's kind.
+fn fresh(medium: &Medium<u32>) -> MediumConfig {
+    match medium.config() {
+        MediumConfig::Ethernet(_) => EthernetConfig::default().into(),
+        MediumConfig::Dcf(_) => DcfConfig::default().into(),
     }
 }
 
@@ -270,15 +287,48 @@ enum Action {
 const STATIONS: u16 = 4;
 
 fn configs() -> impl Strategy<Value = MediumConfig> {
-    let rates = prop_oneof![Just(0), Just(10_000_000), 100_000_u64..200_000_000];
+    prop_oneof![cables().prop_map(MediumConfig::from), channels().prop_map(MediumConfig::from)]
+}
+
+fn channels() -> impl Strategy<Value = DcfConfig> {
+    let sets = prop_oneof![
+        Just(DcfConfig::b(DataRate::from_megabits_per_second(2))),
+        Just(DcfConfig::b_short(DataRate::from_megabits_per_second(11))),
+        Just(DcfConfig::g(DataRate::from_megabits_per_second(54))),
+        Just(DcfConfig::g_protected(DataRate::from_megabits_per_second(24))),
+    ];
+    let losses = prop_oneof![Just(0.0), Just(0.3), Just(1.0)];
+    let cws = prop_oneof![Just((31, 1023)), Just((1, 3)), Just((15, 7))];
+    (sets, queues(), 0_u64..60_000, 0_u16..1_600, losses, cws).prop_map(
+        |(set, queue, delay, rts_threshold, p, (cw_min, cw_max))| DcfConfig {
+            phy: Phy { cw_min, cw_max, ..set.phy },
+            rts_threshold,
+            loss: Loss::Bernoulli { p: Probability::new(p).unwrap() },
+            delay: Duration::from_nanos(delay),
+            queue,
+            ..set
+        },
+    )
+}
+
+fn queues() -> impl Strategy<Value = QueueConfig> {
     let limits =
         prop_oneof![(0_u32..6).prop_map(QueueLimit::Packets), (0_u64..8_000).prop_map(QueueLimit::Bytes),];
     let disciplines = prop_oneof![Just(Discipline::DropTail), Just(Discipline::CODEL)];
+    (limits, disciplines).prop_map(|(limit, discipline)| QueueConfig {
+        limit,
+        discipline,
+        ecn: discipline != Discipline::DropTail,
+    })
+}
+
+fn cables() -> impl Strategy<Value = EthernetConfig> {
+    let rates = prop_oneof![Just(0), Just(10_000_000), 100_000_u64..200_000_000];
     // Delays beyond the longest too: the laws may break, the books may not.
-    (rates, 0_u64..60_000, limits, disciplines).prop_map(|(rate, delay, limit, discipline)| MediumConfig {
+    (rates, 0_u64..60_000, queues()).prop_map(|(rate, delay, queue)| EthernetConfig {
         rate: DataRate::from_bits_per_second(rate),
         delay: Duration::from_nanos(delay),
-        queue: QueueConfig { limit, discipline, ecn: discipline != Discipline::DropTail },
+        queue,
     })
 }
 
@@ -312,7 +362,11 @@ fn act(medium: &mut Medium<u32>, now: Instant, action: &Action, next: &mut u32) 
             };
             return accepted.err().map(|_| packet).into_iter().collect();
         }
-        Action::Reconfigure(ref config) => medium.reconfigure(now, config.clone()),
+        Action::Reconfigure(ref config) => {
+            let is_of_its_kind = medium.config().joins_every_two() == config.joins_every_two();
+            let expected = if is_of_its_kind { Ok(()) } else { Err(ConfigError::OtherMedium) };
+            assert_eq!(medium.reconfigure(now, config.clone()), expected);
+        }
         Action::Down { station, queued, in_flight } => {
             medium.set_down(now, StationId(station), queued, in_flight);
         }
@@ -362,7 +416,7 @@ proptest! {
         for station in 0..STATIONS {
             medium.set_up(now, StationId(station));
         }
-        medium.reconfigure(now, MediumConfig::default());
+        medium.reconfigure(now, fresh(&medium)).unwrap();
         for output in run(&mut medium) {
             let (MediumOutput::Delivered { packet, .. } | MediumOutput::Dropped { packet, .. }) = output;
             ended.push(packet);
@@ -388,7 +442,7 @@ proptest! {
                 }
                 act(&mut medium, now, action, &mut next);
             }
-            medium.reconfigure(now, MediumConfig::default());
+            medium.reconfigure(now, fresh(&medium)).unwrap();
             outputs.extend(run(&mut medium));
         }
         prop_assert_eq!(&outputs[0], &outputs[1]);

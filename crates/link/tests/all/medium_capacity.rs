@@ -2,7 +2,7 @@
 
 use careof_base::{DataRate, Duration, Instant, RandomStream};
 use careof_link::{
-    FRAME_OVERHEAD_BYTES, GAP_BITS, Medium, MediumConfig, MediumOutput, PREAMBLE_BITS, SLOT_BITS, StationId,
+    EthernetConfig, FRAME_OVERHEAD_BYTES, GAP_BITS, Medium, MediumOutput, PREAMBLE_BITS, SLOT_BITS, StationId,
 };
 
 const RATE: DataRate = DataRate::from_megabits_per_second(10);
@@ -16,10 +16,11 @@ struct Saturated {
 }
 
 fn saturate(stations: u16, frame: u16, delay: Duration, span: Duration, seed: u64) -> Saturated {
-    let config = MediumConfig { rate: RATE, delay, ..MediumConfig::default() };
+    let config = EthernetConfig { rate: RATE, delay, ..EthernetConfig::default() };
     assert_eq!(config.check(), Ok(()));
     let stream = |user: &str| RandomStream::new(seed, 0, user);
-    let mut medium = Medium::new(config, stream("backoff"), (0..stations).map(|_| stream("queue")));
+    let mut medium =
+        Medium::new(config, stream("backoff"), stream("loss"), (0..stations).map(|_| stream("queue")));
     let size = u32::from(frame - FRAME_OVERHEAD_BYTES);
     let everybody = || (0..stations).map(StationId);
     let next = |from: StationId| StationId((from.0 + 1) % stations.max(2));
@@ -72,7 +73,7 @@ fn metcalfe_boggs(stations: u16, frame: u16, slot: f64) -> f64 {
 
 /// A cable of about 180 m, and the longest.
 fn cables() -> [Duration; 2] {
-    [Duration::from_nanos(900), MediumConfig::longest_delay(RATE)]
+    [Duration::from_nanos(900), EthernetConfig::longest_delay(RATE)]
 }
 
 #[test]
@@ -143,9 +144,9 @@ fn two_stations_that_begin_together_collide_as_often_as_their_ranges_say() {
     let rounds = 20_000;
     let mut collisions = 0;
     for seed in 0..rounds {
-        let config = MediumConfig { delay: cables()[0], ..MediumConfig::default() };
+        let config = EthernetConfig { delay: cables()[0], ..EthernetConfig::default() };
         let stream = |user: &str| RandomStream::new(seed, 0, user);
-        let mut medium = Medium::new(config, stream("backoff"), [stream("a"), stream("b")]);
+        let mut medium = Medium::new(config, stream("backoff"), stream("loss"), [stream("a"), stream("b")]);
         let [a, b] = [StationId(0), StationId(1)];
         medium.enqueue(Instant::ZERO, a, b, 0, 1000).unwrap();
         medium.enqueue(Instant::ZERO, b, a, 1, 1000).unwrap();

@@ -1,7 +1,7 @@
 //! Links that share a medium: what a file may say of it, and what becomes of that.
 
 use careof_base::{DataRate, Duration};
-use careof_link::{MediumConfig, QueueLimit};
+use careof_link::{EthernetConfig, QueueLimit};
 use careof_scenario::{Link, Scenario};
 
 const GOOD: &str = r#"duration = "9 s"
@@ -35,12 +35,12 @@ fn edited(old: &str, new: &str) -> String {
 fn links_that_name_a_medium_are_on_it_and_their_nodes_are_its_stations() {
     let scenario = read(GOOD);
     let [lan] = scenario.media.as_slice() else { panic!("{:?}", scenario.media) };
-    let expected = MediumConfig {
+    let expected = EthernetConfig {
         rate: DataRate::from_megabits_per_second(10),
         delay: Duration::from_micros(1),
-        ..MediumConfig::default()
+        ..EthernetConfig::default()
     };
-    assert_eq!((lan.name.as_str(), &lan.config), ("lan", &expected));
+    assert_eq!((lan.name.as_str(), &lan.config), ("lan", &expected.into()));
     let mut names: Vec<&str> = lan.stations.iter().map(|id| scenario.node(*id).name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["correspondent", "foreign-agent-cell", "home-agent", "mobile"]);
@@ -68,7 +68,7 @@ fn every_two_stations_are_joined_and_only_the_links_of_the_file_can_be_moved_to(
 fn a_queue_of_a_medium_is_written_as_that_of_a_link() {
     let limit = |text: &str| {
         let queue = format!("delay = \"1 us\"\nqueue = {text}");
-        read(&GOOD.replacen("delay = \"1 us\"", &queue, 1)).media[0].config.queue.limit
+        read(&GOOD.replacen("delay = \"1 us\"", &queue, 1)).media[0].config.queue().limit
     };
     assert_eq!(limit("\"7 packets\""), QueueLimit::Packets(7));
     assert_eq!(limit("{ limit = \"20 kB\" }"), QueueLimit::Bytes(20_000));

@@ -155,7 +155,9 @@ impl Simulation {
     pub(crate) fn transmission_failed(&mut self, way: OneWayId, packet: PacketRef, cause: Cause) {
         let node = self.links[way.0 as usize].from;
         let is_station = self.senders.as_ref().is_some_and(|senders| senders.stations.contains_key(&node.0));
-        if !is_station || !matches!(cause, Cause::Link(DropCause::Loss | DropCause::LinkDown)) {
+        if !is_station
+            || !matches!(cause, Cause::Link(DropCause::Loss | DropCause::RetryLimit | DropCause::LinkDown))
+        {
             return;
         }
         let Packet { header, body: Body::Tcp(segment), outer, .. } = &self.pool[packet] else { return };

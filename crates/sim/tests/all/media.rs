@@ -197,3 +197,118 @@ to = "server"
     let most = 3 * 10_000_000 / 8;
     assert!(carried < most && carried > most / 2, "{carried} of {most} bytes");
 }
+
+/// Two cells, in one of which three mobile nodes begin.
+fn cells(overrides: &[&str]) -> Scenario {
+    let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/micromobility/wifi-cells.toml");
+    Scenario::load(&file, &overrides).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn delivered(summary: &Summary, name: &str) -> u64 {
+    link(summary, name).delivered_packets
+}
+
+#[test]
+fn who_moves_to_an_empty_cell_of_802_11_leaves_its_share_to_the_others_and_has_one_of_its_own() {
+    let (summary, _) = run_of(cells(&[]), false);
+    assert_eq!(summary.handovers.len(), 2);
+    for handover in &summary.handovers {
+        assert!(handover.flows.iter().any(|flow| flow.stall == Resumption::Resumed), "{handover:?}");
+    }
+    for way in ["anna-west.down", "anna-east.down", "bert-west.down", "carl-west.up"] {
+        assert!(delivered(&summary, way) > 1_000, "{way}");
+    }
+    // What is on its way to a cell that Anna has left is sent in vain, and then dropped.
+    let west = link(&summary, "anna-west.down");
+    assert!(west.dropped_packets.get("link-down").is_some_and(|n| *n > 0), "{west:?}");
+    // She alone gets more in 13 s in the east than in 27 s of three in the west.
+    assert!(delivered(&summary, "anna-east.down") > delivered(&summary, "anna-west.down"));
+}
+
+#[test]
+fn a_cell_carries_what_a_lone_station_gets_and_less_of_acknowledgements() {
+    let text = |kind: &str, between: &str| {
+        format!(
+            "duration = \"20 s\"\n[media.air]\n{kind}\n[links]\nair = {{ medium = \"air\", between = [{between}] }}\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nkind = \"bulk\"\ntcp = {{ profile = \"newreno\", window = \"64 kB\" }}\n"
+        )
+    };
+    // Each segment of 1460 bytes takes an exchange, every second one an acknowledgement of 40 bytes another. A back-off is of 15.5 or
+    // 7.5 slots in the mean; with two stations the shorter of both counts, and some collide: what is between is bounded by one
+    // back-off an exchange, and by none.
+    for (kind, exchange, acknowledgement, back_off) in [
+        ("kind = \"802.11b\"", 50 + 192 + 1118 + 10 + 248 + 2, 50 + 192 + 56 + 10 + 248 + 2, 310),
+        ("kind = \"802.11g\"", 28 + 254 + 10 + 34 + 2, 28 + 38 + 10 + 34 + 2, 68),
+    ] {
+        let scenario = Scenario::parse("air.toml", &text(kind, "\"a\", \"b\""), &[]).unwrap();
+        let (summary, _) = run_of(scenario, false);
+        let rate = summary.flows[0].bytes_delivered as f64 * 8.0 / 20.0;
+        let pair = |back_off: u64| (2 * exchange + acknowledgement + 3 * back_off) as f64 / 1e6;
+        let segments = 2.0 * 1460.0 * 8.0;
+        let (least, most) = (segments / pair(back_off), segments / pair(0));
+        assert!(rate > 0.95 * least && rate < most, "{kind}: {rate} of {least} to {most} bit/s");
+    }
+}
+
+#[test]
+fn in_a_cell_what_one_station_sends_to_another_is_on_the_air_twice() {
+    let text = r#"
+duration = "10 s"
+[media.air]
+kind = "802.11g"
+[links]
+left = { medium = "air", between = ["ap", "a"] }
+right = { medium = "air", between = ["ap", "b"] }
+[[flow]]
+from = "a"
+to = "b"
+size = "1 MB"
+"#;
+    let scenario = Scenario::parse("air.toml", text, &[]).unwrap();
+    assert_eq!(scenario.links.len(), 2, "no two stations are joined but by the file");
+    let (summary, _) = run_of(scenario, false);
+    assert!(summary.flows[0].complete);
+    for way in ["left.up", "right.down"] {
+        assert!(delivered(&summary, way) >= SEGMENTS, "{way}");
+    }
+}
+
+#[test]
+fn a_channel_that_damages_frames_repeats_them_and_gives_few_up() {
+    let text = |loss: &str| {
+        format!(
+            "duration = \"20 s\"\n[media.air]\nkind = \"802.11g\"\nloss = \"{loss}\"\n[links]\n\
+             air = {{ medium = \"air\", between = [\"a\", \"b\"] }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nsize = \"4 MB\"\n"
+        )
+    };
+    let run = |loss| run_of(Scenario::parse("air.toml", &text(loss), &[]).unwrap(), false).0;
+    let (clean, damaged, hopeless) = (run("0 %"), run("30 %"), run("90 %"));
+    let dropped = |summary: &Summary| {
+        let dropped = |name| link(summary, name).dropped_packets.get("retry-limit").copied().unwrap_or(0);
+        dropped("air.down") + dropped("air.up")
+    };
+    assert!(clean.flows[0].complete && damaged.flows[0].complete);
+    assert_eq!(dropped(&clean), 0);
+    // 0.3^7 is 2 in 10000.
+    assert!(dropped(&damaged) < 10, "{}", dropped(&damaged));
+    assert!(damaged.flows[0].last_delivery > clean.flows[0].last_delivery);
+    assert!(dropped(&hopeless) > 0 && !hopeless.flows[0].complete);
+}
+
+#[test]
+fn a_run_over_802_11_repeats_itself_and_another_one_differs() {
+    let digest = |run| {
+        let mut simulation = Simulation::new(
+            cells(&["duration=20 s", "handover=[]"]),
+            "cells.toml",
+            run,
+            Observation::default(),
+        )
+        .unwrap();
+        simulation.advance(Instant::MAX).unwrap();
+        simulation.finish().unwrap().digest
+    };
+    assert_eq!(digest(0), digest(0));
+    assert_ne!(digest(0), digest(1));
+}

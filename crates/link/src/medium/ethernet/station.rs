@@ -1,25 +1,12 @@
-//! One station on a medium: what it has to send, and how it comes to its turn.
+//! One station on a cable: how it comes to its turn.
 
 use careof_base::{Instant, RandomStream};
 
-use super::config::{ATTEMPT_LIMIT, BACKOFF_LIMIT, MediumConfig, Times};
-use super::{Contention, StationId};
-use crate::counters::Counters;
-use crate::link::Fate;
-use crate::queue::{Queue, Queued};
-
-/// A packet and whom it is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Addressed<P> {
-    pub(crate) to: StationId,
-    pub(crate) packet: P,
-}
+use super::config::{ATTEMPT_LIMIT, BACKOFF_LIMIT, Times};
+use crate::medium::port::{Port, after};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Station<P> {
-    pub(crate) queue: Queue<Addressed<P>>,
-    /// What it sends, or waits to send.
-    pub(crate) frame: Option<Queued<Addressed<P>>>,
+pub(crate) struct Station {
     /// When it begins to send, if it hears nothing before; [`Instant::MAX`] while that is open.
     pub(crate) start: Instant,
     /// Its signal is on the cable and not yet complete.
@@ -32,39 +19,29 @@ pub(crate) struct Station<P> {
     pub(crate) carriers: u32,
     /// The end of the gap after what it heard or sent last; of no meaning while it hears or sends something.
     free: Instant,
-    /// Since it left the cable: what becomes of its queue.
-    pub(crate) down: Option<Fate>,
-    pub(crate) counters: Counters,
-    pub(crate) contention: Contention,
 }
 
-impl<P: Copy> Station<P> {
-    pub(crate) fn new(config: &MediumConfig, queue: RandomStream) -> Self {
+impl Station {
+    pub(crate) const fn new() -> Self {
         Self {
-            queue: Queue::new(&config.as_link(), queue),
-            frame: None,
             start: Instant::MAX,
             is_sending: false,
             attempts: 0,
             backed_off: Instant::ZERO,
             carriers: 0,
             free: Instant::ZERO,
-            down: None,
-            counters: Counters::default(),
-            contention: Contention::default(),
         }
     }
 
     /// Begins with a frame afresh.
-    pub(crate) fn take_up(&mut self, frame: Option<Queued<Addressed<P>>>) {
-        self.frame = frame;
+    pub(crate) const fn take_up(&mut self) {
         self.attempts = 0;
         self.backed_off = Instant::ZERO;
     }
 
     /// Sets the start of what it has to send, at `now` or later, if nothing stands in the way.
-    pub(crate) fn plan(&mut self, now: Instant, is_open: bool) {
-        let waits = self.frame.is_some() && !self.is_sending && self.carriers == 0 && self.down.is_none();
+    pub(crate) fn plan<P>(&mut self, port: &Port<P>, now: Instant, is_open: bool) {
+        let waits = port.frame.is_some() && !self.is_sending && self.carriers == 0 && port.down.is_none();
         self.start = if is_open && waits { now.max(self.free).max(self.backed_off) } else { Instant::MAX };
     }
 
@@ -83,9 +60,4 @@ impl<P: Copy> Station<P> {
         self.backed_off = after(now, slots.saturating_mul(times.slot));
         true
     }
-}
-
-/// `nanos` after `instant`, or never.
-pub(crate) fn after(instant: Instant, nanos: u64) -> Instant {
-    Instant::from_nanos(instant.as_nanos().saturating_add(nanos))
 }

@@ -1,9 +1,10 @@
-//! What a shared medium is made of, and the constants of IEEE 802.3.
+//! What a cable is made of, and the constants of IEEE 802.3.
 
 use careof_base::{DataRate, Duration};
 
 use crate::config::{Config, ConfigError, Framing, QueueConfig};
 use crate::jitter::nanos;
+use crate::medium::MEDIUM_MTU;
 
 /// Bits of preamble and start frame delimiter before every frame (IEEE 802.3, clause 3).
 pub const PREAMBLE_BITS: u64 = 64;
@@ -11,8 +12,6 @@ pub const PREAMBLE_BITS: u64 = 64;
 pub const FRAME_OVERHEAD_BYTES: u16 = 18;
 /// The least frame in bytes, without preamble (clause 4.4.2, `minFrameSize`). Shorter ones are padded.
 pub const LEAST_FRAME_BYTES: u16 = 64;
-/// The largest IP packet in bytes: a frame is at most 1518 bytes long (clause 4.4.2, `maxUntaggedFrameSize`).
-pub const MEDIUM_MTU: u16 = 1500;
 /// Bits between two frames (clause 4.4.2, `interFrameGap`).
 pub const GAP_BITS: u64 = 96;
 /// Bits sent after a collision, so that everybody notices (clause 4.4.2, `jamSize`).
@@ -26,19 +25,42 @@ pub const BACKOFF_LIMIT: u32 = 10;
 
 /// Half-duplex Ethernet: one cable, on which whoever sends is heard by all.
 ///
+/// Stations follow IEEE 802.3, clause 4. One that has a frame sends it when it hears nobody and the gap after what it heard or
+/// sent last is over (1-persistent carrier sense). Who hears another while sending completes the preamble, jams, and waits a
+/// random number of slots, from a range that doubles with each collision of the frame (truncated binary exponential
+/// back-off); a frame that has collided [`ATTEMPT_LIMIT`] times is dropped with
+/// [`DropCause::ExcessiveCollisions`](crate::DropCause::ExcessiveCollisions).
+///
+/// It follows that whoever sent last has the better chance: its next frame has not collided yet and draws from a short range,
+/// while the others' ranges have grown. Two stations that always have something to send therefore take turns in long runs
+/// (the capture effect), and only the long run is fair.
+///
+/// Stations that are offered packets at one instant begin to send together, and collide, if the delay is above zero; over no delay the
+/// one that was offered its packet first is heard by the other.
+///
+/// # What is simplified
+/// - Every station is as far from every other: a signal reaches all of them [`EthernetConfig::delay`] after it was sent. On a real
+///   cable, neighbours hear each other earlier, so that they collide less often than here. What this costs is bounded by
+///   the delay, which is a small part of a slot on all but the longest networks.
+/// - The standard lets a station listen in the first part of the gap only. Where all are as far from each other that makes
+///   no difference: whoever waits for the end of a frame begins at the very instant at which the next frame of the one that
+///   sent it is heard, and they collide.
+/// - A signal damages others only where both are heard, and collisions are the only damage: no frame is lost to noise.
+/// - Bit times are rounded up to a nanosecond for each frame, gap and slot; at 10 Mbit/s they are exact.
+///
 /// The default is a 10 Mbit/s segment of no length, with room for 100 packets at each station.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MediumConfig {
+pub struct EthernetConfig {
     /// Bits of frames, preambles and gaps in a second.
     pub rate: DataRate,
-    /// Propagation from any station to any other, one way; at most [`MediumConfig::longest_delay`]. It is that of the two that
+    /// Propagation from any station to any other, one way; at most [`EthernetConfig::longest_delay`]. It is that of the two that
     /// are furthest apart, repeaters included.
     pub delay: Duration,
     /// What waits at each station. The frame that a station is about to send, or sends, is not in its queue.
     pub queue: QueueConfig,
 }
 
-impl Default for MediumConfig {
+impl Default for EthernetConfig {
     fn default() -> Self {
         Self {
             rate: DataRate::from_megabits_per_second(10),
@@ -48,7 +70,7 @@ impl Default for MediumConfig {
     }
 }
 
-impl MediumConfig {
+impl EthernetConfig {
     /// What a frame and the gap after it add to an IP packet, as a link would have it: a packet that is not padded takes as
     /// long as on a link with this framing.
     pub const FRAMING: Framing = Framing {
@@ -116,7 +138,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(crate) fn of(config: &MediumConfig) -> Self {
+    pub(crate) fn of(config: &EthernetConfig) -> Self {
         let time = |bits| bit_nanos(config.rate, bits);
         Self {
             rate: config.rate,
@@ -128,6 +150,11 @@ impl Times {
         }
     }
 
+    /// Whether rate and delay are the same.
+    pub(crate) fn are_of_one_cable(&self, other: &Self) -> bool {
+        (self.rate, self.delay) == (other.rate, other.delay)
+    }
+
     /// Whether anything can be sent at all.
     pub(crate) fn is_running(&self) -> bool {
         self.rate > DataRate::ZERO
@@ -135,7 +162,7 @@ impl Times {
 
     /// How long an IP packet of `bytes` is on the cable, preamble included.
     pub(crate) fn frame(&self, bytes: u16) -> u64 {
-        bit_nanos(self.rate, MediumConfig::frame_bits(bytes))
+        bit_nanos(self.rate, EthernetConfig::frame_bits(bytes))
     }
 }
 

@@ -1,0 +1,47 @@
+//! Media as JSON.
+
+use careof_link::{Coding, DcfConfig, MediumConfig, NEVER_RTS};
+
+use super::{Json, direction, loss};
+use crate::model::{Medium, Scenario};
+
+pub(super) fn medium(scenario: &Scenario, medium: &Medium) -> Json {
+    let mut json = object! {
+        "name": medium.name.as_str(),
+        "kind": match &medium.config {
+            MediumConfig::Ethernet(_) => "csma-cd",
+            MediumConfig::Dcf(_) => "802.11",
+        },
+        "stations": medium.stations.iter().map(|node| scenario.node_name(*node)).collect::<Json>(),
+        // Rate, delay and queue, as those of a link.
+        "each": direction(&medium.config.as_link()),
+    };
+    if let (Json::Object(entries), MediumConfig::Dcf(config)) = (&mut json, &medium.config) {
+        entries.push(("channel", channel(config)));
+    }
+    json
+}
+
+/// What a radio channel has besides. Where the physical layer differs, so do these.
+fn channel(config: &DcfConfig) -> Json {
+    let phy = &config.phy;
+    object! {
+        "physical_layer": match phy.coding {
+            Coding::Serial { .. } => "802.11b",
+            Coding::Ofdm { .. } => "802.11g",
+        },
+        "slot_ns": phy.slot,
+        "sifs_ns": phy.sifs,
+        "cw_min": phy.cw_min,
+        "cw_max": phy.cw_max,
+        "preamble_ns": match phy.coding {
+            Coding::Serial { preamble } | Coding::Ofdm { preamble, .. } => preamble,
+        },
+        "control_rate_bps": config.control_rate.bits_per_second(),
+        "rts_threshold_bytes": if config.rts_threshold < NEVER_RTS { Some(config.rts_threshold) } else { None },
+        "protection": config.protection.is_some(),
+        "short_retry_limit": config.short_retry_limit,
+        "long_retry_limit": config.long_retry_limit,
+        "loss": loss(config.loss),
+    }
+}
