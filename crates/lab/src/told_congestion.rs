@@ -7,8 +7,8 @@
 //! | what TCP-CM does | here |
 //! |---|---|
 //! | the peer has moved: threshold and window become bandwidth times the round trip of the new path (section 3.2.2) | by the first acknowledgement of something that was sent since |
-//! | no acknowledgement of what went by the old path moves the window (section 3.2, 1) | but for the kernel's own reductions, until the path is measured |
-//! | what is outstanding is sent again at once | left to the kernel: its timer, or duplicate acknowledgements |
+//! | no acknowledgement of what went by the old path moves the window (section 3.2, 1) | but for the kernel's own recovery, until the path is measured |
+//! | what is outstanding is sent again at once, without congestion control | when the kernel finds it lost, by its timer or by acknowledgements; then without congestion control, once the path is measured: the window stands at least where it was set, and the threshold, until all of it is acknowledged or another timer runs out |
 //! | SRTT, RTTVAR and RTO begin anew with the new path | left to the kernel, whose timer stays backed off until something is acknowledged |
 //! | the own host has moved: nothing is sent and the timer stands still while there is no path (section 3.2.1) | the timer runs, and what it takes of window and threshold meanwhile is given back by the first acknowledgement of the new path |
 //! | then one segment more leaves where the window leaves no room | left out: no program is called at that instant |
@@ -158,11 +158,12 @@ pub struct ToldCongestion {
 }
 
 impl ToldCongestion {
-    /// Has the kernel verify and register it, under a name of its own.
+    /// Has the kernel verify and register it, under a name of its own. With `resend` it takes losses of what was outstanding when a path was
+    /// replaced for no sign of congestion, and keeps the window open until that has been sent again.
     ///
     /// # Errors
     /// [`Error::NoToldCongestion`], with what the kernel or its administrator does not give. Nothing is changed then.
-    pub fn register(base: Base, estimator: Estimator) -> Result<Self, Error> {
+    pub fn register(base: Base, estimator: Estimator, resend: bool) -> Result<Self, Error> {
         let refused = |call: &'static str| {
             move |errno: Errno| {
                 let lack = if matches!(errno, Errno::EPERM | Errno::EACCES) {
@@ -196,7 +197,8 @@ impl ToldCongestion {
             deeds: deeds.number(),
             faults: faults.number(),
         };
-        let found = Programs::new(&types, base, estimator, maps).map_err(|Lacks(name)| lacks(name))?;
+        let found =
+            Programs::new(&types, base, estimator, resend, maps).map_err(|Lacks(name)| lacks(name))?;
 
         let size = types.size(registered).ok_or_else(|| lacks(REGISTERED))? as usize;
         let data = types.member(registered, "data").ok_or_else(|| lacks(REGISTERED))?.offset() as usize;

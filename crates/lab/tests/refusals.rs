@@ -164,7 +164,7 @@ fn no_user_namespaces() {
 fn programs_for_the_kernel_without_the_capability() {
     let before = congestion_controls().unwrap();
     become_ordinary();
-    let error = ToldCongestion::register(Base::Cubic, Estimator::Westwood).unwrap_err();
+    let error = ToldCongestion::register(Base::Cubic, Estimator::Westwood, true).unwrap_err();
     assert!(
         matches!(error, Error::NoToldCongestion { base: "cubic", lack: BpfLack::Permission { .. } }),
         "{error}"
@@ -188,7 +188,7 @@ fn a_kernel_that_does_not_describe_its_types() {
     if let Err(errno) = hidden {
         return careof_testbed::skip(&format!("the kernel's files cannot be hidden: {errno}"));
     }
-    let error = ToldCongestion::register(Base::Reno, Estimator::Westwood).unwrap_err();
+    let error = ToldCongestion::register(Base::Reno, Estimator::Westwood, true).unwrap_err();
     assert_eq!(error, Error::NoToldCongestion { base: "reno", lack: BpfLack::Types });
     assert!(error.remedy().is_some_and(|remedy| remedy.contains("CONFIG_DEBUG_INFO_BTF=y")));
 }

@@ -20,12 +20,12 @@ use crate::tcp::KernelChoice;
 
 /// What is to be said of every run with it.
 pub(crate) const REMARK: &str = "assist tcp-cm: of a kernel's TCP it sets congestion window and slow start threshold; what is outstanding is sent again when \
-     the kernel's timer or duplicate acknowledgements say so, and SRTT, RTO and back-off are the kernel's (`resend` and the timer's part of `suspend` \
-     are the simulator's)";
+     the kernel's timer or acknowledgements say that it is lost, and SRTT, RTO and back-off are the kernel's (more is the simulator's)";
 
 /// Who is to have such a congestion control, and what it is to be.
 pub(crate) struct TcpCmPlan {
     estimator: Estimator,
+    resend: bool,
     suspend: bool,
     /// What each flow's senders have; `None` for a flow without.
     bases: Vec<Option<Base>>,
@@ -55,7 +55,7 @@ impl TcpCmPlan {
             Assist::TcpCm(manager) => Some(*manager),
             _ => None,
         });
-        let Some(TcpCm { suspend, estimator, .. }) = manager else { return Ok(None) };
+        let Some(TcpCm { resend, suspend, estimator }) = manager else { return Ok(None) };
         let unsupported = |key: String, found: String, remedy: &str| {
             Err(WorldError::Unsupported { key, found, remedy: remedy.to_owned() })
         };
@@ -115,7 +115,7 @@ impl TcpCmPlan {
             ends.insert(End { base, node: nodes[0], local: opener, remote: acceptor });
             ends.insert(End { base, node: nodes[1], local: acceptor, remote: opener });
         }
-        Ok(Some(Self { estimator, suspend, bases, ends }))
+        Ok(Some(Self { estimator, resend, suspend, bases, ends }))
     }
 
     /// Registers what is needed with the kernel, and has the flows' sockets choose it.
@@ -128,7 +128,7 @@ impl TcpCmPlan {
             let Some(base) = *base else { continue };
             let control = match controls.remove(&base) {
                 Some(control) => control,
-                None => ToldCongestion::register(base, self.estimator)?,
+                None => ToldCongestion::register(base, self.estimator, self.resend)?,
             };
             choice.registered = Some(control.name().to_owned());
             controls.insert(base, control);

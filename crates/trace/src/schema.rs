@@ -279,7 +279,7 @@ pub const KINDS: &[KindSpec] = &[
         kind: EventKind::Assist,
         doc: "An assist on a node did something for a flow; `cause` says what: `replay`, `unreachable`, `close-window` and \
               the like; on the mobile node and base stations `tell` and `bad-state`; at a sender that is told, what it does: \
-              `reset-rto`, `set-rto`, `rearm`, `away`, `back`, `moved`; of a relay `open`, `hold` (what it holds of a direction \
+              `reset-rto`, `set-rto`, `rearm`, `away`, `back`, `moved`, with `tcp-cm` also `resume`, `replaced`, `measured` and, on Linux hosts, `restored`; of a relay `open`, `hold` (what it holds of a direction \
               now, in steps of an eighth of its buffer), `reset` (with what it held) and `close` (with what it passed on). \
               Segments, state and timeouts of its own connection to the mobile node are rows of its node.",
         columns: &[C::Node, C::Flow, C::Cause, C::Assist, C::AssistPackets, C::AssistBytes],

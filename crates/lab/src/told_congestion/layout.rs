@@ -50,7 +50,9 @@ pub(super) mod record {
     pub(in super::super) const ROUND_ENDS: i16 = 136;
     /// The largest rates, bytes a second, the largest first, and the round trip of each.
     pub(in super::super) const PEAKS: [(i16, i16); 3] = [(144, 152), (160, 168), (176, 184)];
-    pub(in super::super) const LEN: usize = 192;
+    /// What was outstanding when the path was replaced ends here.
+    pub(in super::super) const OLD_ENDS: i16 = 192;
+    pub(in super::super) const LEN: usize = 200;
 }
 
 /// Where a connection is.
@@ -64,6 +66,8 @@ pub(super) mod phase {
     pub(in super::super) const AWAY: i32 = 3;
     /// There is one again, by which nothing has been acknowledged yet.
     pub(in super::super) const BACK: i32 = 4;
+    /// Window and threshold were set, and what was outstanding when the path was replaced is not all acknowledged.
+    pub(in super::super) const REPEATING: i32 = 5;
 }
 
 /// What a program says that it did: numbers of 64 bits, and a `key`.

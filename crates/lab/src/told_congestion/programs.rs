@@ -8,7 +8,9 @@
 //! | `in_ack_event` | news are looked for; the bandwidth is estimated |
 //! | `pkts_acked` | news are looked for; the first round trip of a new path sets window and threshold, or what timeouts have taken is given back |
 //! | `cong_avoid` | the window stands while a new path is not measured |
-//! | `ssthresh` | news are looked for; while there is no path a timeout leaves the threshold as it is |
+//! | `ssthresh` | news are looked for; a timeout while there is no path, and a loss of what went by a path that was replaced, leave the threshold as it is |
+//! | `cwnd_event` | a timeout of the new path is one |
+//! | `min_tso_segs` | called before segments leave: the window is as large as it was set while what the old path has lost is sent again |
 //! | `set_state`, `undo_cwnd` | the end of a recovery takes nothing of that back |
 //!
 //! A program holds the socket in [`R6`], the connection's record in [`R7`] and its arguments in [`R9`]; [`R8`] is for what is at hand. The
@@ -37,6 +39,8 @@ const ACK_SLOWPATH: i32 = 1;
 /// `enum tcp_ca_state`: no recovery of any kind, and the last of the states in which nothing was reduced.
 const STATE_OPEN: i32 = 0;
 const STATE_DISORDER: i32 = 1;
+/// `enum tcp_ca_event`: the retransmission timer has run out, and the threshold was asked for.
+const EVENT_LOSS: i32 = 3;
 /// The shortest time that Westwood+ measures over, ms.
 const SHORTEST_MS: i32 = 50;
 const US: i32 = 1_000_000;
@@ -67,6 +71,9 @@ struct Fields {
     app_limited_mask: i32,
     sample_acked: i16,
     sample_round_trip: i16,
+    /// The network namespace of a socket, and the least that a segmentation offload is given there, segments.
+    namespace: i16,
+    least_segments: i16,
 }
 
 impl Fields {
@@ -90,6 +97,13 @@ impl Fields {
                 Ok((at(structure, name)?, mask << low))
             }
         };
+        let (namespace, of_ipv4) = (structure("net")?, structure("netns_ipv4")?);
+        let least_segments = "sysctl_tcp_min_tso_segs";
+        let least_segments = member(namespace, "ipv4")?
+            .offset()
+            .checked_add(member(of_ipv4, least_segments)?.offset())
+            .and_then(|offset| i16::try_from(offset).ok())
+            .ok_or(Lacks(least_segments))?;
         let (state, state_mask) = bits(connection, "icsk_ca_state")?;
         let (app_limited, app_limited_mask) = bits(tcp, "rate_app_limited")?;
         // Compared with states as it stands.
@@ -115,6 +129,8 @@ impl Fields {
             app_limited_mask,
             sample_acked: at(sample, "pkts_acked")?,
             sample_round_trip: at(sample, "rtt_us")?,
+            namespace: at(sock, "skc_net")?,
+            least_segments,
         })
     }
 }
@@ -172,6 +188,8 @@ pub(super) struct Programs {
     functions: Functions,
     maps: Maps,
     estimator: Estimator,
+    /// What a path that was replaced has lost is sent again without congestion control.
+    resend: bool,
 }
 
 /// A program, and which function of the congestion control it is.
@@ -185,10 +203,11 @@ impl Programs {
         types: &KernelTypes,
         base: Base,
         estimator: Estimator,
+        resend: bool,
         maps: Maps,
     ) -> Result<Self, Lacks> {
         let (fields, functions) = (Fields::find(types)?, Functions::find(types, base)?);
-        Ok(Self { fields, functions, maps, estimator })
+        Ok(Self { fields, functions, maps, estimator, resend })
     }
 
     /// All of them.
@@ -201,13 +220,10 @@ impl Programs {
             Function { name: "ssthresh", code: self.ssthresh() },
             Function { name: "set_state", code: self.set_state() },
             Function { name: "undo_cwnd", code: self.undo_cwnd() },
+            Function { name: "cwnd_event", code: self.cwnd_event() },
         ];
-        if let Some(function) = self.functions.cwnd_event {
-            let mut asm = Assembler::new();
-            asm.copy(R9, R1).load(Size::Double, R6, R9, 0);
-            call_base(&mut asm, function, 2);
-            asm.set(R0, 0).exit();
-            all.push(Function { name: "cwnd_event", code: asm });
+        if self.resend {
+            all.push(Function { name: "min_tso_segs", code: self.min_tso_segs() });
         }
         all
     }
@@ -252,6 +268,7 @@ impl Programs {
         asm.store_number(Size::Double, R7, record::PHASE, phase::UNMEASURED);
         self.estimate(asm, R1);
         asm.store(Size::Double, R7, record::BANDWIDTH, R1);
+        asm.load(Size::Word, R1, R6, self.fields.nxt).store(Size::Double, R7, record::OLD_ENDS, R1);
         let tell = asm.label();
         asm.jump(tell);
 
@@ -318,7 +335,7 @@ impl Programs {
     /// The estimate begins anew, in the record at `at` from `base`: nothing is known of the path.
     fn begin_estimate(&self, asm: &mut Assembler, base: Register, at: i16) {
         let Fields { stamp, una, nxt, delivered, interval, .. } = self.fields;
-        for field in (record::ONCE..record::LEN as i16).step_by(8) {
+        for field in (record::ONCE..record::OLD_ENDS).step_by(8) {
             asm.store_number(Size::Double, base, at + field, 0);
         }
         asm.load(Size::Double, R1, R6, stamp).compute_number(Operation::Divide, R1, 1_000);
@@ -336,7 +353,7 @@ impl Programs {
     fn init(&self) -> Assembler {
         let mut asm = Assembler::new();
         self.begin(&mut asm);
-        for field in (0..record::ONCE).step_by(8) {
+        for field in (0..record::ONCE).step_by(8).chain([record::OLD_ENDS]) {
             asm.store_number(Size::Double, FRAME, RECORD + field, 0);
         }
         self.begin_estimate(&mut asm, FRAME, RECORD);
@@ -502,6 +519,11 @@ impl Programs {
             call_base(&mut asm, function, 1);
         }
         self.set_window(&mut asm, R8, R8);
+        if self.resend {
+            self.jump_when_old_is_acknowledged(&mut asm, measured);
+            asm.store(Size::Double, R7, record::HELD, R8);
+            asm.store_number(Size::Double, R7, record::PHASE, phase::REPEATING);
+        }
         asm.here(measured);
         self.begin_estimate(&mut asm, R7, 0);
         asm.set(R8, deed::MEASURED);
@@ -510,6 +532,16 @@ impl Programs {
 
         asm.here(not_timed);
         asm.load(Size::Double, R1, R7, record::PHASE).jump_when_number(R1, When::Equal, phase::BACK, restore);
+        if self.resend {
+            let repeated = asm.label();
+            asm.jump_when_number(R1, When::NotEqual, phase::REPEATING, unknown);
+            self.jump_when_old_is_acknowledged(&mut asm, repeated);
+            asm.jump(unknown);
+            asm.here(repeated);
+            asm.store_number(Size::Double, R7, record::PHASE, phase::ORDINARY);
+            asm.load(Size::Double, R8, R7, record::HELD);
+            self.set_window(&mut asm, R8, R8);
+        }
         asm.jump(unknown);
         asm.here(restore);
         asm.load(Size::Double, R3, R9, 8).load(Size::Word, R1, R3, sample_acked);
@@ -531,6 +563,14 @@ impl Programs {
         }
         asm.set(R0, 0).exit();
         asm
+    }
+
+    /// Goes on at `label` when nothing is outstanding any more that was when the path was replaced. [`R1`] and [`R2`] are overwritten.
+    fn jump_when_old_is_acknowledged(&self, asm: &mut Assembler, label: Label) {
+        let outstanding = asm.label();
+        asm.load(Size::Word, R1, R6, self.fields.una).load(Size::Double, R2, R7, record::OLD_ENDS);
+        asm.subtract_32(R1, R2).jump_when_number(R1, When::SignedBelow32, 0, outstanding).jump(label);
+        asm.here(outstanding);
     }
 
     /// Sets window and threshold; in a recovery they are held until its end. [`R3`] is overwritten.
@@ -562,13 +602,21 @@ impl Programs {
 
     fn ssthresh(&self) -> Assembler {
         let mut asm = Assembler::new();
-        let [unknown, stays] = [asm.label(), asm.label()];
+        let [unknown, lost, stays] = std::array::from_fn(|_| asm.label());
         self.find(&mut asm, unknown);
         self.hear(&mut asm);
         asm.load(Size::Double, R1, R7, record::PHASE);
         asm.jump_when_number(R1, When::Equal, phase::AWAY, stays);
-        asm.jump_when_number(R1, When::Equal, phase::UNMEASURED, unknown);
+        if self.resend {
+            asm.jump_when_number(R1, When::Equal, phase::REPEATING, stays);
+            asm.jump_when_number(R1, When::NotEqual, phase::UNMEASURED, lost);
+            self.jump_when_old_is_acknowledged(&mut asm, unknown);
+            asm.jump(stays);
+        } else {
+            asm.jump_when_number(R1, When::Equal, phase::UNMEASURED, unknown);
+        }
         // A loss of the new path is its own.
+        asm.here(lost);
         asm.store_number(Size::Double, R7, record::PHASE, phase::ORDINARY);
         asm.here(unknown);
         call_base(&mut asm, self.functions.ssthresh, 1);
@@ -578,14 +626,55 @@ impl Programs {
         asm
     }
 
-    fn set_state(&self) -> Assembler {
+    fn cwnd_event(&self) -> Assembler {
+        let mut asm = Assembler::new();
+        let end = asm.label();
+        self.find(&mut asm, end);
+        asm.load(Size::Double, R1, R9, 8).jump_when_number(R1, When::NotEqual, EVENT_LOSS, end);
+        asm.load(Size::Double, R1, R7, record::PHASE);
+        asm.jump_when_number(R1, When::NotEqual, phase::REPEATING, end);
+        asm.store_number(Size::Double, R7, record::PHASE, phase::ORDINARY);
+        call_base(&mut asm, self.functions.ssthresh, 1);
+        asm.store(Size::Word, R6, self.fields.threshold, R0);
+        asm.here(end);
+        if let Some(function) = self.functions.cwnd_event {
+            call_base(&mut asm, function, 2);
+        }
+        asm.set(R0, 0).exit();
+        asm
+    }
+
+    fn min_tso_segs(&self) -> Assembler {
         let mut asm = Assembler::new();
         let end = asm.label();
         self.find(&mut asm, end);
         asm.load(Size::Double, R1, R7, record::PHASE);
-        asm.jump_when_number(R1, When::NotEqual, phase::HOLDING, end);
+        asm.jump_when_number(R1, When::NotEqual, phase::REPEATING, end);
+        asm.load(Size::Double, R1, R7, record::HELD).load(Size::Word, R2, R6, self.fields.window);
+        asm.jump_when(R2, When::AtLeast, R1, end).store(Size::Word, R6, self.fields.window, R1);
+        asm.here(end);
+        // What the kernel takes where a congestion control has no such function.
+        asm.load(Size::Double, R1, R6, self.fields.namespace);
+        asm.load(Size::Byte, R0, R1, self.fields.least_segments).exit();
+        asm
+    }
+
+    fn set_state(&self) -> Assembler {
+        let mut asm = Assembler::new();
+        let end = asm.label();
+        self.find(&mut asm, end);
+        let holds = asm.label();
         asm.load(Size::Double, R1, R9, 8).jump_when_number(R1, When::NotEqual, STATE_OPEN, end);
+        asm.load(Size::Double, R2, R7, record::PHASE).jump_when_number(
+            R2,
+            When::Equal,
+            phase::HOLDING,
+            holds,
+        );
+        asm.jump_when_number(R2, When::NotEqual, phase::REPEATING, end);
+        asm.here(holds);
         asm.load(Size::Double, R1, R7, record::HELD).store(Size::Word, R6, self.fields.threshold, R1);
+        asm.jump_when_number(R2, When::Equal, phase::REPEATING, end);
         asm.store_number(Size::Double, R7, record::PHASE, phase::ORDINARY);
         asm.here(end);
         if let Some(function) = self.functions.set_state {

@@ -1,7 +1,7 @@
 //! TCP-CM on real hosts: what of it a kernel's TCP takes from a congestion control that is told of handovers.
 
 use careof_linux::{LinuxRun, Observation, WorldError};
-use careof_metrics::{Summary, summary_json};
+use careof_metrics::summary_json;
 use careof_trace::Columns;
 
 use crate::common::{Ran, did, flow, paced, parsed, slower};
@@ -34,15 +34,13 @@ tcp = { variant = "kernel", congestion = "reno" }
 use = "tcp-cm"
 "#;
 
-/// Runs it until the handover is over in time for all senders to go on, and to hear of it; `None` where this machine cannot.
-fn after_an_outage(more: &str) -> Option<Ran> {
+/// Runs it until the handover is over in time for all senders to go on, and for what is to be seen of it; `None` where this machine cannot.
+fn after_an_outage(more: &str, is_as_planned: impl Fn(&Ran) -> bool) -> Option<Ran> {
     let times = [("duration", 12, "s"), ("at", 5, "s"), ("interruption", 2000, "ms")];
-    let text = |pace| format!("{}{more}", slower(OUTAGE, pace, &times));
-    paced(text, |ran| {
-        ran.resumes_after(1)
-            && did(&ran.events, "correspondent", "measured") > 0
-            && did(&ran.events, "mobile", "resume") > 0
-    })
+    paced(
+        |pace| format!("{}{more}", slower(OUTAGE, pace, &times)),
+        |ran| ran.resumes_after(1) && is_as_planned(ran),
+    )
 }
 
 /// Rows of what an assist said on `node`.
@@ -56,29 +54,44 @@ fn rows(events: &Columns, node: &str, what: &str) -> Vec<usize> {
     (0..events.rows()).filter(is_it).collect()
 }
 
-/// Window and threshold in the row behind this one, bytes.
-fn window_behind(events: &Columns, row: usize) -> [i128; 2] {
+/// Window and threshold of the sender in this row, bytes; `None` in a row of another kind.
+fn control(events: &Columns, row: usize) -> Option<[i128; 2]> {
+    let number = |name| events.by_name(name).unwrap().number(row);
+    let is_state = events.by_name("kind").unwrap().text(row) == Some("tcp-state");
+    Some([number("cwnd_bytes")?, number("ssthresh_bytes")?]).filter(|_| is_state)
+}
+
+/// Window and threshold that a sender set when it said so in this row.
+fn set_in(events: &Columns, row: usize) -> [i128; 2] {
     let times = events.by_name("time_ns").unwrap();
     assert_eq!(times.number(row), times.number(row + 1));
-    assert_eq!(events.by_name("kind").unwrap().text(row + 1), Some("tcp-state"));
-    ["cwnd_bytes", "ssthresh_bytes"].map(|name| events.by_name(name).unwrap().number(row + 1).unwrap())
+    control(events, row + 1).unwrap()
+}
+
+/// What the next look at that sender shows.
+fn seen_behind(events: &Columns, row: usize) -> Option<[i128; 2]> {
+    let [nodes, flows] = ["node", "flow"].map(|name| events.by_name(name).unwrap());
+    let is_its =
+        |other: &usize| nodes.text(*other) == nodes.text(row) && flows.text(*other) == flows.text(row);
+    (row + 2..events.rows()).filter(is_its).find_map(|other| control(events, other))
 }
 
 #[test]
 fn a_correspondents_sender_sets_window_and_threshold_once_by_the_new_path() {
     for estimator in ["westwood", "delivery-rate"] {
         let more = format!("tcp-cm = {{ estimator = \"{estimator}\" }}\n");
-        let Some(Ran { summary, events, remarks, .. }) = after_an_outage(&more) else { return };
+        let ran = after_an_outage(&more, |Ran { events, .. }| {
+            // Before another timeout, and before the window has grown to its next segment.
+            let measured = rows(events, "correspondent", "measured");
+            measured.len() == 1 && seen_behind(events, measured[0]) == Some(set_in(events, measured[0]))
+        });
+        let Some(Ran { summary, events, remarks, .. }) = ran else { return };
         assert!(
             remarks.iter().any(|remark| remark.contains("tcp-cm")),
             "what is the kernel's is said: {remarks:?}"
         );
-        // Its own sender, and the end of the upload, which sends nothing that could be measured.
-        let heard = rows(&events, "correspondent", "replaced");
-        let measured = rows(&events, "correspondent", "measured");
-        assert_eq!(measured.len(), 1, "{}", summary_json(&summary));
-        assert!(!heard.is_empty(), "{}", summary_json(&summary));
-        let [cwnd, ssthresh] = window_behind(&events, measured[0]);
+        assert!(did(&events, "correspondent", "replaced") > 0, "{}", summary_json(&summary));
+        let [cwnd, ssthresh] = set_in(&events, rows(&events, "correspondent", "measured")[0]);
         assert_eq!(cwnd, ssthresh);
         assert!(cwnd > 0, "{}", summary_json(&summary));
         let [handover] = &summary.handovers[..] else { panic!("{} handovers", summary.handovers.len()) };
@@ -95,29 +108,22 @@ fn a_correspondents_sender_sets_window_and_threshold_once_by_the_new_path() {
 /// What its timer has taken while there was no path: the upload runs into it, as nothing is acknowledged for 2 s.
 #[test]
 fn a_mobile_nodes_sender_gets_back_what_timeouts_took_while_there_was_no_path() {
-    let Some(Ran { summary, events, .. }) = after_an_outage("") else { return };
+    let ran = after_an_outage("", |ran| did(&ran.events, "mobile", "resume") > 0);
+    let Some(Ran { summary, events, .. }) = ran else { return };
     assert_eq!(rows(&events, "mobile", "measured"), [0; 0], "{}", summary_json(&summary));
-    let [away, back, restored] = ["away", "resume", "restored"].map(|what| rows(&events, "mobile", what));
-    let Summary { handovers, .. } = &summary;
-    let ready = handovers[0].ready_at.unwrap();
+    let [away, restored] = ["away", "restored"].map(|what| rows(&events, "mobile", what));
+    let ready = summary.handovers[0].ready_at.unwrap();
     let times = events.by_name("time_ns").unwrap();
     for row in &restored {
-        assert!(away.iter().any(|other| other < row) && !back.is_empty());
+        assert!(away.iter().any(|other| other < row), "{}", summary_json(&summary));
         assert!(times.number(*row).unwrap() >= i128::from(ready.as_nanos()), "by the new path alone");
-        let [cwnd, _] = window_behind(&events, *row);
-        assert!(cwnd > 0);
+        let [cwnd, ssthresh] = set_in(&events, *row);
+        assert!(cwnd > 0 && ssthresh > 0, "{}", summary_json(&summary));
     }
     assert_eq!(restored.len(), usize::from(!away.is_empty()), "{}", summary_json(&summary));
     // Told not to stand still, it goes on as it was.
-    let Some(Ran { events, .. }) = paced(
-        |pace| {
-            let times = [("duration", 12, "s"), ("at", 5, "s"), ("interruption", 2000, "ms")];
-            format!("{}tcp-cm = {{ suspend = false }}\n", slower(OUTAGE, pace, &times))
-        },
-        |ran| ran.resumes_after(1),
-    ) else {
-        return;
-    };
+    let ran = after_an_outage("tcp-cm = { suspend = false }\n", |_| true);
+    let Some(Ran { events, .. }) = ran else { return };
     for what in ["away", "resume", "restored"] {
         assert_eq!(did(&events, "mobile", what), 0, "{what}");
     }
@@ -125,14 +131,8 @@ fn a_mobile_nodes_sender_gets_back_what_timeouts_took_while_there_was_no_path() 
 
 #[test]
 fn flows_that_are_excepted_keep_the_kernels_own_congestion_control() {
-    let text =
-        OUTAGE.replace("use = \"tcp-cm\"", "use = \"tcp-cm\"\nexcept = [{ prefix = \"correspondent\" }]");
-    let Some(Ran { events, .. }) = paced(
-        |pace| slower(&text, pace, &[("duration", 12, "s"), ("at", 5, "s"), ("interruption", 2000, "ms")]),
-        |ran| ran.resumes_after(1),
-    ) else {
-        return;
-    };
+    let except = "except = [{ prefix = \"correspondent\" }]\n";
+    let Some(Ran { events, .. }) = after_an_outage(except, |_| true) else { return };
     for node in ["mobile", "correspondent"] {
         for what in ["replaced", "measured", "away", "resume", "restored"] {
             assert_eq!(did(&events, node, what), 0, "{what}");

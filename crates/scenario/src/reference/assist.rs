@@ -303,8 +303,8 @@ On Linux hosts careof registers a congestion control of BPF programs with the ke
 and by the first acknowledgement of the new path it sets what a program may set:\n\n\
 - at a correspondent congestion window and slow start threshold, to the bandwidth times the round trip of that acknowledgement;\n\
 - on the mobile node, with `suspend`, both as they were when the path was lost, where timeouts have lowered them since.\n\n\
-The kernel keeps the rest. Its timer runs while there is no path and stays backed off; it sends what is outstanding again by its own rules, whatever `resend` \
-says; SRTT and RTO do not begin anew. A correspondent is told by the Binding Update alone, so that this needs Mobile IPv6 with `route_optimization`, and \
+The kernel keeps the rest. Its timer runs while there is no path and stays backed off, and SRTT and RTO do not begin anew. It sends what is outstanding again when \
+its timer or acknowledgements say that it is lost; with `resend` that is no sign of congestion, and from the first acknowledgement of the new path on the window stays open for it. A correspondent is told by the Binding Update alone, so that this needs Mobile IPv6 with `route_optimization`, and \
 `estimator = \"link\"` and flows that are programs are errors there.",
     keys: &[
         key(

@@ -11,6 +11,7 @@ const SAMPLE: u64 = 0x3000;
 const CONNECTION: u64 = 0x4000;
 const NEWS: u64 = 0x5000;
 const FAULT: u64 = 0x6000;
+const NAMESPACE: u64 = 0x8000;
 
 const FIELDS: Fields = Fields {
     local: 0,
@@ -31,6 +32,8 @@ const FIELDS: Fields = Fields {
     app_limited_mask: 0x10,
     sample_acked: 0,
     sample_round_trip: 4,
+    namespace: 88,
+    least_segments: 24,
 };
 const MAPS: Maps = Maps { connections: 11, news: 12, deeds: 13, faults: 14 };
 /// The functions of the congestion control behind.
@@ -40,6 +43,7 @@ const UNDO_CWND: u32 = 103;
 const INIT: u32 = 104;
 const SET_STATE: u32 = 105;
 const PKTS_ACKED: u32 = 106;
+const CWND_EVENT: u32 = 107;
 const MSS: u64 = 1_000;
 const STATE_LOSS: u64 = 4;
 
@@ -55,16 +59,20 @@ struct Kernel {
 
 impl Kernel {
     fn new(estimator: Estimator) -> Self {
+        Self::that_resends(estimator, true)
+    }
+
+    fn that_resends(estimator: Estimator, resend: bool) -> Self {
         let functions = Functions {
             ssthresh: SSTHRESH,
             cong_avoid: CONG_AVOID,
             undo_cwnd: UNDO_CWND,
             init: Some(INIT),
             set_state: Some(SET_STATE),
-            cwnd_event: None,
+            cwnd_event: Some(CWND_EVENT),
             pkts_acked: Some(PKTS_ACKED),
         };
-        let programs = Programs { fields: FIELDS, functions, maps: MAPS, estimator };
+        let programs = Programs { fields: FIELDS, functions, maps: MAPS, estimator, resend };
         let mut memory = Memory::default();
         memory.lay(SOCKET, 96);
         memory.lay(CONTEXT, 24);
@@ -72,7 +80,10 @@ impl Kernel {
         memory.lay(CONNECTION, record::LEN);
         memory.lay(NEWS, news::LEN);
         memory.lay(FAULT, 8);
+        memory.lay(NAMESPACE, 32);
         memory.write(CONTEXT, 8, SOCKET);
+        memory.write(SOCKET + FIELDS.namespace as u64, 8, NAMESPACE);
+        memory.write(NAMESPACE + FIELDS.least_segments as u64, 1, 2);
         let mut kernel =
             Self { programs, memory, is_known: false, news: None, deeds: Vec::new(), called: Vec::new() };
         kernel.set(FIELDS.mss, MSS);
@@ -248,6 +259,7 @@ fn a_replaced_path_is_measured_by_what_was_sent_since_and_by_the_estimate_of_bef
     kernel.steadily(0, 2_000);
     let rate = kernel.estimate();
     kernel.called.clear();
+    kernel.set(FIELDS.nxt, 2_002 * MSS);
     kernel.tell(News::PathReplaced, 2_000_000);
     // A silence, then an acknowledgement of something that was sent before the news: nothing moves.
     kernel.set_time(4_000_000);
@@ -318,6 +330,60 @@ fn what_is_set_in_a_recovery_survives_its_end() {
     assert_eq!(kernel.control(), (30, 99));
     kernel.run(Programs::undo_cwnd, [0, 0]);
     assert_eq!(kernel.called.last(), Some(&UNDO_CWND));
+}
+
+#[test]
+fn what_the_old_path_has_lost_is_sent_again_without_congestion_control() {
+    for resend in [true, false] {
+        let mut kernel = Kernel::that_resends(Estimator::Westwood, resend);
+        kernel.memory.write(CONNECTION + record::TWICE as u64, 8, 1_000_000);
+        kernel.set(FIELDS.nxt, 20 * MSS);
+        kernel.tell(News::PathReplaced, 0);
+        // A timeout before anything has come by the new path.
+        assert_eq!(kernel.run(Programs::ssthresh, [0, 0]), if resend { 15 } else { 7 });
+        kernel.memory.write(SOCKET + FIELDS.state as u64, 1, STATE_LOSS);
+        kernel.set(FIELDS.window, 1);
+        kernel.set_time(30_000);
+        kernel.acknowledged(MSS, 30_000);
+        assert_eq!(kernel.control(), (30, 30));
+        // The kernel finds what else is lost, and begins a recovery with a window of one segment.
+        assert_eq!(kernel.run(Programs::ssthresh, [0, 0]), if resend { 30 } else { 7 });
+        kernel.set(FIELDS.window, 1);
+        if !resend {
+            continue;
+        }
+        assert_eq!(kernel.run(Programs::min_tso_segs, [0, 0]), 2, "as without");
+        assert_eq!(kernel.control(), (30, 30));
+        kernel.set(FIELDS.window, 31);
+        kernel.run(Programs::min_tso_segs, [0, 0]);
+        assert_eq!(kernel.control(), (31, 30), "no less is taken");
+        kernel.set(FIELDS.window, 5);
+        kernel.acknowledged(20 * MSS, 30_000);
+        assert_eq!(kernel.control(), (30, 30), "all of it is acknowledged");
+        kernel.set(FIELDS.window, 5);
+        kernel.run(Programs::min_tso_segs, [0, 0]);
+        assert_eq!(kernel.control(), (5, 30), "and the window the kernel's again");
+        assert_eq!(kernel.run(Programs::ssthresh, [0, 0]), 7);
+    }
+}
+
+#[test]
+fn another_timeout_is_one_of_the_new_path() {
+    const TX_START: u64 = 0;
+    let mut kernel = Kernel::new(Estimator::Westwood);
+    kernel.memory.write(CONNECTION + record::TWICE as u64, 8, 1_000_000);
+    kernel.set(FIELDS.nxt, 20 * MSS);
+    kernel.tell(News::PathReplaced, 0);
+    kernel.set_time(30_000);
+    kernel.acknowledged(MSS, 30_000);
+    kernel.run(Programs::cwnd_event, [TX_START, 0]);
+    assert_eq!(kernel.control(), (30, 30));
+    assert_eq!(kernel.run(Programs::ssthresh, [0, 0]), 30);
+    kernel.run(Programs::cwnd_event, [EVENT_LOSS as u64, 0]);
+    kernel.set(FIELDS.window, 1);
+    kernel.run(Programs::min_tso_segs, [0, 0]);
+    assert_eq!(kernel.control(), (1, 7));
+    assert_eq!(kernel.called.last(), Some(&CWND_EVENT));
 }
 
 #[test]
