@@ -1,0 +1,168 @@
+//! A router of a micro-mobility domain.
+
+use core::net::Ipv4Addr;
+
+use careof_base::Instant;
+
+use super::Ports;
+use super::blocks::BlocksRouter;
+use super::config::{RouterConfig, Scheme};
+use super::core::Core;
+use super::io::{Action, Counters, Event, Forward, Transmit, Wake};
+use crate::deadline::earliest;
+use crate::packet_buffer::BufferCounters;
+use crate::{ConfigError, InterfaceId};
+
+/// The state of the protocol.
+#[derive(Debug)]
+enum Protocol {
+    Blocks(BlocksRouter),
+}
+
+/// Calls the same method of whichever protocol it is.
+macro_rules! each {
+    ($protocol:expr, $router:ident => $call:expr) => {
+        match $protocol {
+            Protocol::Blocks($router) => $call,
+        }
+    };
+}
+
+/// A router of a domain: gateway, base station, or between them.
+///
+/// The owner shows it every packet that it forwards for, or from, a mobile node of the domain ([`Router::handle_packet`]) and every message
+/// ([`Router::handle_message`]), and tells a base station whom its link layer has in the cell. After each call, [`Router::handle_timeout`]
+/// among them, it drains [`Router::poll_transmit`], [`Router::poll_action`] and [`Router::poll_event`] until each says `None`; then
+/// [`Router::next_timeout`] says when the router wants to be called, and why. Time never runs backwards.
+#[derive(Debug)]
+pub struct Router {
+    core: Core,
+    protocol: Protocol,
+}
+
+impl Router {
+    /// A router that knows no mobile node.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] for interfaces numbered 64 or more or twice, stations and neighbours named twice or with addresses of mobile nodes,
+    /// links that the role must or must not have, and protocols whose parts contradict each other.
+    pub fn new(config: RouterConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let room = config.limits.mobiles;
+        let protocol = match config.scheme {
+            Scheme::Blocks(blocks) => Protocol::Blocks(BlocksRouter::new(blocks, room)),
+            Scheme::CellularIp(_) | Scheme::Hawaii(_) | Scheme::Multicast(_) => {
+                return Err(ConfigError::Missing("protocol that is implemented"));
+            }
+        };
+        Ok(Self { core: Core::new(config), protocol })
+    }
+
+    /// What becomes of a packet of `len` bytes that came in by `from`.
+    pub fn handle_packet(
+        &mut self,
+        now: Instant,
+        from: InterfaceId,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        len: u32,
+    ) -> Forward {
+        self.core.outbox.called_at(now);
+        let _ = source;
+        let forward = match self.core.out_of_domain(from, destination) {
+            Some(forward) => forward,
+            None => {
+                each!(&mut self.protocol, router => router.handle_packet(&self.core, now, from, destination, len))
+            }
+        };
+        self.core.outbox.counters.count_packet(forward);
+        forward
+    }
+
+    /// Takes in the UDP payload of a message that came in by `from`; `source` is the source address of its IP header.
+    pub fn handle_message(&mut self, now: Instant, from: InterfaceId, source: Ipv4Addr, payload: &[u8]) {
+        self.handle_timeout(now);
+        if let Some(received) = self.core.admit(now, from, source, payload) {
+            each!(&mut self.protocol, router => router.handle_message(&mut self.core, now, &received));
+        }
+    }
+
+    /// Base station: the link layer says that a mobile node is in the cell. Packets go to it when it has said so itself.
+    pub fn note_attached(&mut self, now: Instant, mobile: Ipv4Addr) {
+        self.core.outbox.called_at(now);
+        each!(&mut self.protocol, router => router.note_attached(now, mobile));
+    }
+
+    /// Base station: the link layer says that a mobile node has left the cell.
+    pub fn note_detached(&mut self, now: Instant, mobile: Ipv4Addr) {
+        self.core.outbox.called_at(now);
+        each!(&mut self.protocol, router => router.note_detached(now, mobile));
+    }
+
+    /// The next message to send.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        self.core.outbox.poll_transmit(now)
+    }
+
+    /// What becomes of the next kept packet.
+    pub fn poll_action(&mut self, now: Instant) -> Option<Action> {
+        self.core.outbox.called_at(now);
+        each!(&mut self.protocol, router => router.poll_action(&self.core, now))
+    }
+
+    /// The next thing to know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.core.outbox.poll_event()
+    }
+
+    /// When to call [`Router::handle_timeout`], and what for.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
+        let forget = self.core.deadline().map(|at| (at, Wake::Forget));
+        earliest(each!(&self.protocol, router => router.next_timeout()), forget)
+    }
+
+    /// Does what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.core.outbox.called_at(now);
+        self.core.expire(now);
+        each!(&mut self.protocol, router => router.expire(&mut self.core, now));
+    }
+
+    /// The interfaces that packets for a mobile node go to at present, before the one they come by is left out; `None`: there is no host
+    /// route.
+    #[must_use]
+    pub fn route(&self, now: Instant, mobile: Ipv4Addr) -> Option<Ports> {
+        each!(&self.protocol, router => router.route(now, mobile))
+    }
+
+    /// How many host routes there are; those that have just run out count until [`Router::handle_timeout`].
+    #[must_use]
+    pub fn route_count(&self) -> usize {
+        each!(&self.protocol, router => router.route_count())
+    }
+
+    /// How many authors of messages are remembered against replays: at most four times [`super::RouterLimits::mobiles`].
+    #[must_use]
+    pub fn author_count(&self) -> usize {
+        self.core.authors()
+    }
+
+    /// Packets that the owner keeps, and their bytes.
+    #[must_use]
+    pub fn buffered(&self) -> (usize, usize) {
+        each!(&self.protocol, router => (router.buffers.len(), router.buffers.bytes()))
+    }
+
+    /// What happened to packets that were kept.
+    #[must_use]
+    pub fn buffer_counters(&self) -> &BufferCounters {
+        each!(&self.protocol, router => &router.buffers.counters)
+    }
+
+    /// What was received, sent and dropped.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.core.outbox.counters
+    }
+}
