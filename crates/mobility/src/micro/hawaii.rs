@@ -109,7 +109,7 @@ impl HawaiiRouter {
             return Forward::To(Ports::one(to));
         }
         if core.is_cell(entry.port) {
-            return self.to_cell(core, now, mobile, len);
+            return self.deliver(core, now, mobile, len);
         }
         // What an old branch still gets goes back where it came from.
         if core.is_up(entry.port) {
@@ -118,7 +118,7 @@ impl HawaiiRouter {
         core.forward(from, entry.ports(now))
     }
 
-    fn to_cell(&mut self, core: &Core, now: Instant, mobile: Ipv4Addr, len: u32) -> Forward {
+    fn deliver(&mut self, core: &Core, now: Instant, mobile: Ipv4Addr, len: u32) -> Forward {
         let is_there = self.cell.has(mobile);
         if is_there && !self.buffers.holds(mobile) {
             return Forward::To(core.cell_port());

@@ -148,6 +148,20 @@ fn msf_has_several_streams_and_ssf_a_single_one_beside_what_comes_straight() {
 }
 
 #[test]
+fn a_handover_below_one_router_is_told_no_further_up() {
+    for path in PathScheme::ALL {
+        let scheme = scheme(path);
+        let mut tree = Tree::new(&even(), 1, scheme);
+        tree.attach_at(Instant::ZERO, 0, 3);
+        tree.run_until(at(100));
+        let received = tree.router(0).counters().received;
+        tree.hard(&scheme, at(1001), 0, 3, 4, ms(0));
+        tree.run_until(at(1100));
+        assert_eq!((tree.router(0).counters().received, tree.routes(0)[1]), (received, to(2)), "{path:?}");
+    }
+}
+
+#[test]
 fn the_host_hears_of_it_when_the_old_base_station_has_answered() {
     let mut tree = handover(PathScheme::UnicastNonForwarding, 0, 0);
     tree.run_until(at(1016));
