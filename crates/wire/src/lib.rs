@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`mip4`] | Mobile IPv4 registration and its authentication (RFC 5944, RFC 3024) |
 //! | [`mip6`] | Mobile IPv6: the Mobility Header and its authentication (RFC 6275, RFC 4285, RFC 5648, RFC 5555, RFC 5094), fast handovers (RFC 5568) |
+//! | [`micro`] | micro-mobility inside one domain: Cellular IP, HAWAII, M&M, and their building blocks |
 //! | [`dhcp`] | the messages by which an address is obtained (RFC 2131, RFC 2132) |
 //! | [`icmp`] | agent discovery (RFC 1256, RFC 5944), errors and what they quote, echo |
 //! | [`tunnel`] | IP within IP (RFC 2003), minimal encapsulation (RFC 2004), GRE (RFC 2784, RFC 2890) |
@@ -49,6 +50,7 @@ pub mod icmpv6;
 mod ip_header;
 pub mod ipv4;
 pub mod ipv6;
+pub mod micro;
 pub mod mip4;
 pub mod mip6;
 mod numbered;

@@ -19,8 +19,8 @@ use careof_wire::mip6::{
 
 use super::AccessRouter;
 use super::config::AddressConflict;
-use super::deadlines::Deadlines;
 use super::io::{DiscardReason, Event, Transmit};
+use crate::deadline::Deadlines;
 use crate::v6::{Addresses, DropReason, TransmitPayload};
 use crate::{InterfaceId, NtpTime, shares};
 
@@ -102,7 +102,7 @@ pub(super) struct Arrivals {
     /// The same by who has told of them, and their previous care-of address.
     by_previous: BTreeMap<(usize, Ipv6Addr), Ipv6Addr>,
     holdings: Holdings<usize>,
-    deadlines: Deadlines,
+    deadlines: Deadlines<Ipv6Addr>,
     /// By router: the latest timestamp of a Handover Initiate about a mobile node that is forgotten.
     forgotten: Vec<Option<NtpTime>>,
 }
@@ -159,7 +159,7 @@ impl Arrivals {
 #[derive(Debug, Default)]
 pub(super) struct Announcements {
     of: BTreeMap<Ipv6Addr, (LinkLayerAddress, InterfaceId)>,
-    deadlines: Deadlines,
+    deadlines: Deadlines<Ipv6Addr>,
 }
 
 impl Announcements {

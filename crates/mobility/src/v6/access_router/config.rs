@@ -8,6 +8,7 @@ use careof_wire::icmpv6::LinkLayerAddress;
 use careof_wire::mip6::Lifetime;
 
 use crate::config_error::check_distinct;
+use crate::packet_buffer::{Limits, WhenFull};
 use crate::v6::home_agent::check_routable;
 use crate::v6::{Prefix, SecurityAssociation};
 use crate::{ConfigError, InterfaceId, WallClock};
@@ -112,6 +113,18 @@ impl BufferConfig {
     /// Nothing is kept.
     pub const NONE: Self =
         Self { packets: 0, bytes: 0, total_packets: 0, total_bytes: 0, release_percent: 100 };
+
+    pub(super) const fn limits(&self) -> Limits {
+        Limits {
+            packets: self.packets,
+            bytes: self.bytes,
+            total_packets: self.total_packets,
+            total_bytes: self.total_bytes,
+            age: None,
+            when_full: WhenFull::DropOldest,
+            release_percent: Some(self.release_percent),
+        }
+    }
 }
 
 impl Default for BufferConfig {

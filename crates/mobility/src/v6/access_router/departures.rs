@@ -15,10 +15,10 @@ use careof_wire::mip6::{
     SequenceNumber, UpdateFlags,
 };
 
-use super::deadlines::Deadlines;
 use super::io::Event;
 use super::{AccessRouter, KnownMobileNode};
 use crate::NtpTime;
+use crate::deadline::Deadlines;
 use crate::v6::io::DEFAULT_HOP_LIMIT;
 use crate::v6::update_rate::Retransmission;
 use crate::v6::{Addresses, DropReason, ReplayProtection, SecurityAssociation, TransmitPayload, Tunnel};
@@ -107,8 +107,8 @@ pub(super) struct Departures {
     /// Who was asked about whom, by router and number.
     asked: BTreeMap<(usize, u16), Ipv6Addr>,
     number: SequenceNumber,
-    retransmissions: Deadlines,
-    lifetimes: Deadlines,
+    retransmissions: Deadlines<Ipv6Addr>,
+    lifetimes: Deadlines<Ipv6Addr>,
 }
 
 impl Departures {

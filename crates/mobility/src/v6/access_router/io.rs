@@ -7,6 +7,7 @@ use careof_wire::icmpv6::LinkLayerAddress;
 use careof_wire::mip6::{FastBindingStatus, HandoverCode, InitiateCode, Lifetime};
 
 use crate::InterfaceId;
+pub use crate::packet_buffer::{BufferCounters, DiscardReason, PacketToken};
 use crate::v6::{Counters, DropReason, Tunnel};
 
 /// A packet to be sent.
@@ -17,10 +18,6 @@ pub struct Transmit {
     /// The station it goes to, whatever the neighbor cache says of its destination. `None`: the owner resolves it as any other.
     pub link_layer_destination: Option<LinkLayerAddress>,
 }
-
-/// Names a packet that the owner keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PacketToken(pub u64);
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,34 +58,6 @@ pub enum Action {
         /// Why.
         reason: DiscardReason,
     },
-}
-
-/// Why a kept packet is thrown away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DiscardReason {
-    /// The buffer is full, and this was the oldest.
-    Full,
-    /// The mobile node has not come in time.
-    Expired,
-    /// A copy of what went to the old link, and is not wanted.
-    CopyNotNeeded,
-}
-
-/// What happened to packets for mobile nodes in a handover.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BufferCounters {
-    /// Packets kept, copies among them.
-    pub kept: u64,
-    /// Of those, packets that went on.
-    pub released: u64,
-    /// Thrown away because a buffer was full.
-    pub full: u64,
-    /// Thrown away because the mobile node did not come.
-    pub expired: u64,
-    /// Copies thrown away because their originals have arrived, as far as is known.
-    pub copies: u64,
-    /// Packets dropped without having been kept ([`Verdict::Drop`]).
-    pub dropped: u64,
 }
 
 /// Something happened that the owner may act on or write down.

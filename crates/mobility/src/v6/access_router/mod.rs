@@ -12,9 +12,7 @@
 //! only wants to be there ("SHOULD"), is refused.
 
 mod arrivals;
-mod buffer;
 mod config;
-mod deadlines;
 mod departures;
 mod io;
 mod proxy_advertisement;
@@ -35,13 +33,12 @@ pub use config::{
 pub use io::{Action, BufferCounters, DiscardReason, Event, PacketToken, Transmit, Verdict, Wake, Way};
 
 use arrivals::{Announcements, Arrivals};
-use buffer::Buffers;
-use deadlines::Deadlines;
 use departures::Departures;
 use io::Outbox;
 
 use super::{Counters, DropReason, Input, SecurityAssociation, Tunnel};
-use crate::deadline::earliest;
+use crate::deadline::{Deadlines, earliest};
+use crate::packet_buffer::Buffers;
 use crate::ration::NodeRation;
 use crate::{ConfigError, InterfaceId, NtpTime, WallClock};
 
@@ -100,9 +97,9 @@ pub struct AccessRouter {
     departures: Departures,
     arrivals: Arrivals,
     announcements: Announcements,
-    buffers: Buffers,
+    buffers: Buffers<Ipv6Addr>,
     /// Mobile nodes that have left their link without a word, until when packets wait for one.
-    detached: Deadlines,
+    detached: Deadlines<Ipv6Addr>,
     detached_until: BTreeMap<Ipv6Addr, Instant>,
     /// Answers to RtSolPr, and refusals of announcements.
     proxy_advertisements: Used,
@@ -126,7 +123,7 @@ impl AccessRouter {
             departures: Departures::new((random.next_u64() >> 48) as u16),
             arrivals: Arrivals::new(config.neighbors.len()),
             announcements: Announcements::default(),
-            buffers: Buffers::new(config.buffer),
+            buffers: Buffers::new(config.buffer.limits()),
             detached: Deadlines::default(),
             detached_until: BTreeMap::new(),
             proxy_advertisements: Used::NOTHING,
