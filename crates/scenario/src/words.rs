@@ -13,7 +13,7 @@ use careof_tcp::{
 use crate::model::{
     AdvisedBy, Algorithm, AssistPlace, BandwidthSource, CareOf, ClientCheck, DuplicateAddressDetection,
     Encapsulation, HandoverStyle, KernelProfile, MapSelection, MovementDetection, Protocol, QueuedFate,
-    Replay, Role, Routing,
+    Replay, Role, Routing, Trigger, WhenFull,
 };
 
 /// A type whose values have names.
@@ -70,6 +70,8 @@ words!(QueuedFate: DrainLate = "drain-late", Drop = "drop", DropWithIcmp = "drop
     BufferAndForward = "buffer-and-forward", Duplicate = "duplicate");
 
 words!(AssistPlace: HomeAgent = "home-agent", ForeignAgent = "foreign-agent", Mobile = "mobile");
+words!(Trigger: None = "none", Source = "source", Path = "path", NoPath = "no-path");
+words!(WhenFull: DropOldest = "drop-oldest", DropTail = "drop-tail");
 words!(AdvisedBy: Signal = "signal", Option = "option");
 words!(BandwidthSource: Westwood = "westwood", DeliveryRate = "delivery-rate", Link = "link");
 
@@ -169,6 +171,13 @@ pub(crate) enum NodeRole {
     Host,
 }
 
+/// [`MicroProtocol`](crate::MicroProtocol) without its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MicroProtocolName {
+    BuildingBlocks,
+}
+
+private_words!(MicroProtocolName: BuildingBlocks = "building-blocks");
 private_words!(NodeRole: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
     Mobile = "mobile", Map = "map", Router = "router", AccessRouter = "access-router", Host = "host");
 private_words!(MediumKind: CsmaCd = "csma-cd");

@@ -47,7 +47,7 @@ impl Simulation {
             }
             route => {
                 if !self.node(node).place.forwards {
-                    return self.drop_packet(node, packet, NodeDrop::NotForUs);
+                    return self.not_forwarded(node, interface, packet, route);
                 }
                 if self.count_down(node, packet) {
                     self.forward(node, packet, route);
@@ -83,7 +83,7 @@ impl Simulation {
         true
     }
 
-    fn forward(&mut self, node: NodeId, packet: PacketRef, route: Route) {
+    pub(crate) fn forward(&mut self, node: NodeId, packet: PacketRef, route: Route) {
         if self.node(node).assist.is_some() {
             return self.forward_assisted(node, packet, route);
         }
