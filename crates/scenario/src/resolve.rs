@@ -85,11 +85,12 @@ pub(crate) fn scenario(
     let nodes = nodes(&top, mobility_given.is_some(), many, problems);
     let media = media(&top, problems);
     let links = links(&top, mobility_given.is_some(), &media, files, problems);
-    let micro = top.get("micro_mobility").and_then(|field| micro_mobility(&field, problems));
+    let micro_given = top.get("micro_mobility");
+    let micro = micro_given.as_ref().and_then(|field| micro_mobility(field, problems));
     let given = tables(&top, "handover", problems);
     let (mut handovers, mut rounds, mut unread) = (Vec::new(), Vec::new(), 0);
     for field in &given {
-        match round(field, micro.is_some(), problems) {
+        match round(field, micro_given.is_some(), problems) {
             Some(Some(round)) => rounds.push(round),
             Some(None) => unread += 1,
             None => match handover(field, problems) {
