@@ -288,6 +288,21 @@ impl<A: Copy + Ord> Buffers<A> {
         }
     }
 
+    /// The first packet for `address` goes on, unless it was kept after the one with this token.
+    pub(crate) fn release_up_to(&mut self, address: A, token: PacketToken) -> Option<PacketToken> {
+        let first = self.queues.get(&address)?.packets.front()?;
+        if first.token > token {
+            return None;
+        }
+        let kept = self.take(address)?;
+        self.counters.released += 1;
+        if !self.holds(address) {
+            self.queues.remove(&address);
+            self.plan(address);
+        }
+        Some(kept.token)
+    }
+
     /// A packet for `address` has gone on: when the next may.
     fn slow_down(&mut self, now: Instant, address: A) {
         let Some(queue) = self.queues.get_mut(&address) else { return };

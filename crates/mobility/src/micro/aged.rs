@@ -93,6 +93,11 @@ impl<K: Copy + Ord, V> Aged<K, V> {
             self.by_time.insert((expires, key));
         }
     }
+
+    /// Keys and values, by key; what is over may still be among them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
+        self.kept.iter().map(|(key, kept)| (*key, &kept.value))
+    }
 }
 
 #[cfg(test)]

@@ -166,6 +166,8 @@ pub enum CellularHandover {
         /// The delay device of the crossover router: how much later packets leave for the new base station than for the old one, until the
         /// host has moved. Zero: there is none.
         delay: Duration,
+        /// How many packets the delay device holds for all hosts; a copy that finds it full is not made.
+        packets: usize,
         /// How long before the mobile node leaves the semi-soft packet is sent. It is for whoever calls [`super::MobileHost::announce`].
         lead: Duration,
     },

@@ -8,6 +8,9 @@
 //! | module | protocol |
 //! |---|---|
 //! | `blocks` | the building blocks: trigger and candidate access router set, buffer, bicast, forwarding from the old router (Bhaskara and Helmy) |
+//! | `cellular_ip` | Cellular IP: Route and Paging Cache, hard and semi-soft handover (draft-ietf-mobileip-cellularip-00) |
+//! | `hawaii` | HAWAII: the path setup schemes MSF, SSF, UNF and MNF (draft-ietf-mobileip-hawaii; Ramjee et al., ICNP 1999) |
+//! | `multicast` | M&M: joins and prunes of a multicast group per mobile node (Helmy, Jaseemuddin and Bhaskara) |
 //!
 //! Messages go from neighbour to neighbour in UDP ([`careof_wire::micro`]). Each is authenticated: with a key that a mobile node shares with
 //! all routers of the domain ([`NetworkKey::mobile_key`]), or with that of the routers; and each is fresh by its timestamp. None is believed
@@ -17,10 +20,14 @@
 mod aged;
 mod blocks;
 mod candidates;
+mod cell;
+mod cellular_ip;
 mod config;
 mod core;
+mod hawaii;
 mod host;
 mod io;
+mod multicast;
 mod ports;
 mod router;
 mod security;

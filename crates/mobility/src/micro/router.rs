@@ -6,9 +6,12 @@ use careof_base::Instant;
 
 use super::Ports;
 use super::blocks::BlocksRouter;
+use super::cellular_ip::CellularIpRouter;
 use super::config::{RouterConfig, Scheme};
 use super::core::Core;
+use super::hawaii::HawaiiRouter;
 use super::io::{Action, Counters, Event, Forward, Transmit, Wake};
+use super::multicast::MulticastRouter;
 use crate::deadline::earliest;
 use crate::packet_buffer::BufferCounters;
 use crate::{ConfigError, InterfaceId};
@@ -17,6 +20,9 @@ use crate::{ConfigError, InterfaceId};
 #[derive(Debug)]
 enum Protocol {
     Blocks(BlocksRouter),
+    CellularIp(CellularIpRouter),
+    Hawaii(HawaiiRouter),
+    Multicast(MulticastRouter),
 }
 
 /// Calls the same method of whichever protocol it is.
@@ -24,6 +30,9 @@ macro_rules! each {
     ($protocol:expr, $router:ident => $call:expr) => {
         match $protocol {
             Protocol::Blocks($router) => $call,
+            Protocol::CellularIp($router) => $call,
+            Protocol::Hawaii($router) => $call,
+            Protocol::Multicast($router) => $call,
         }
     };
 }
@@ -32,8 +41,9 @@ macro_rules! each {
 ///
 /// The owner shows it every packet that it forwards for, or from, a mobile node of the domain ([`Router::handle_packet`]) and every message
 /// ([`Router::handle_message`]), and tells a base station whom its link layer has in the cell. After each call, [`Router::handle_timeout`]
-/// among them, it drains [`Router::poll_transmit`], [`Router::poll_action`] and [`Router::poll_event`] until each says `None`; then
-/// [`Router::next_timeout`] says when the router wants to be called, and why. Time never runs backwards.
+/// among them, it drains [`Router::poll_transmit`], [`Router::poll_action`] and [`Router::poll_event`] until each says `None`, in this order: a
+/// message that sets up a path leaves in front of the packets that take it. Then [`Router::next_timeout`] says when the router wants to be
+/// called, and why. Time never runs backwards.
 #[derive(Debug)]
 pub struct Router {
     core: Core,
@@ -51,9 +61,9 @@ impl Router {
         let room = config.limits.mobiles;
         let protocol = match config.scheme {
             Scheme::Blocks(blocks) => Protocol::Blocks(BlocksRouter::new(blocks, room)),
-            Scheme::CellularIp(_) | Scheme::Hawaii(_) | Scheme::Multicast(_) => {
-                return Err(ConfigError::Missing("protocol that is implemented"));
-            }
+            Scheme::CellularIp(cellular) => Protocol::CellularIp(CellularIpRouter::new(cellular, room)),
+            Scheme::Hawaii(hawaii) => Protocol::Hawaii(HawaiiRouter::new(hawaii, room)),
+            Scheme::Multicast(multicast) => Protocol::Multicast(MulticastRouter::new(multicast, room)),
         };
         Ok(Self { core: Core::new(config), protocol })
     }
@@ -68,11 +78,23 @@ impl Router {
         len: u32,
     ) -> Forward {
         self.core.outbox.called_at(now);
-        let _ = source;
-        let forward = match self.core.out_of_domain(from, destination) {
-            Some(forward) => forward,
-            None => {
-                each!(&mut self.protocol, router => router.handle_packet(&self.core, now, from, destination, len))
+        let destination = match &mut self.protocol {
+            Protocol::CellularIp(router) => {
+                router.note_uplink(&self.core, now, from, source);
+                destination
+            }
+            Protocol::Multicast(router) => router.mobile(&self.core, destination),
+            Protocol::Blocks(_) | Protocol::Hawaii(_) => destination,
+        };
+        let forward = match (self.core.out_of_domain(from, destination), &mut self.protocol) {
+            (Some(forward), _) => forward,
+            (None, Protocol::Blocks(router)) => router.handle_packet(&self.core, now, from, destination, len),
+            (None, Protocol::CellularIp(router)) => {
+                router.handle_packet(&mut self.core, now, from, destination, len)
+            }
+            (None, Protocol::Hawaii(router)) => router.handle_packet(&self.core, now, from, destination, len),
+            (None, Protocol::Multicast(router)) => {
+                router.handle_packet(&self.core, now, from, destination, len)
             }
         };
         self.core.outbox.counters.count_packet(forward);
@@ -90,13 +112,23 @@ impl Router {
     /// Base station: the link layer says that a mobile node is in the cell. Packets go to it when it has said so itself.
     pub fn note_attached(&mut self, now: Instant, mobile: Ipv4Addr) {
         self.core.outbox.called_at(now);
-        each!(&mut self.protocol, router => router.note_attached(now, mobile));
+        match &mut self.protocol {
+            Protocol::Blocks(router) => router.note_attached(now, mobile),
+            Protocol::CellularIp(router) => router.note_attached(mobile),
+            Protocol::Hawaii(router) => router.note_attached(&self.core, now, mobile),
+            Protocol::Multicast(router) => router.note_attached(now, mobile),
+        }
     }
 
     /// Base station: the link layer says that a mobile node has left the cell.
     pub fn note_detached(&mut self, now: Instant, mobile: Ipv4Addr) {
         self.core.outbox.called_at(now);
-        each!(&mut self.protocol, router => router.note_detached(now, mobile));
+        match &mut self.protocol {
+            Protocol::Blocks(router) => router.note_detached(now, mobile),
+            Protocol::CellularIp(router) => router.note_detached(mobile),
+            Protocol::Hawaii(router) => router.note_detached(mobile),
+            Protocol::Multicast(router) => router.note_detached(&mut self.core, now, mobile),
+        }
     }
 
     /// The next message to send.
@@ -107,7 +139,12 @@ impl Router {
     /// What becomes of the next kept packet.
     pub fn poll_action(&mut self, now: Instant) -> Option<Action> {
         self.core.outbox.called_at(now);
-        each!(&mut self.protocol, router => router.poll_action(&self.core, now))
+        match &mut self.protocol {
+            Protocol::Blocks(router) => router.poll_action(&self.core, now),
+            Protocol::CellularIp(router) => router.poll_action(&self.core, now),
+            Protocol::Hawaii(router) => router.poll_action(now),
+            Protocol::Multicast(router) => router.poll_action(&self.core, now),
+        }
     }
 
     /// The next thing to know.
@@ -140,6 +177,15 @@ impl Router {
     #[must_use]
     pub fn route_count(&self) -> usize {
         each!(&self.protocol, router => router.route_count())
+    }
+
+    /// Cellular IP: how many hosts the Paging Cache has.
+    #[must_use]
+    pub fn paging_count(&self) -> usize {
+        match &self.protocol {
+            Protocol::CellularIp(router) => router.paging_count(),
+            Protocol::Blocks(_) | Protocol::Hawaii(_) | Protocol::Multicast(_) => 0,
+        }
     }
 
     /// How many authors of messages are remembered against replays: at most four times [`super::RouterLimits::mobiles`].

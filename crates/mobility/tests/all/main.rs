@@ -1,5 +1,6 @@
-//! The state machines of Mobile IPv4, Mobile IPv6 and DHCP, from outside.
+//! The state machines of Mobile IPv4, Mobile IPv6, DHCP and micro-mobility, from outside.
 
 mod dhcp;
+mod micro;
 mod v4;
 mod v6;

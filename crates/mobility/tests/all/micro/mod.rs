@@ -1,0 +1,8 @@
+//! Micro-mobility, from outside: whole domains of routers and mobile hosts.
+
+mod blocks;
+mod cellular_ip;
+mod equivalence;
+mod hawaii;
+mod multicast;
+mod tree;
