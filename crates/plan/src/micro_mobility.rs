@@ -1,17 +1,18 @@
 //! A domain of micro-mobility: its routers and the mobile nodes in it.
 
+use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
 use careof_base::Duration;
 use careof_mobility::micro::{
-    Blocks, Buffer, Downlink, HostConfig, NetworkKey, Role, RouterConfig, RouterLimits, Scheme, Trigger,
-    WhenFull,
+    Blocks, Buffer, CellularHandover, CellularIp, Downlink, GroupMapping, Hawaii, HostConfig,
+    MulticastMobility, NetworkKey, PathScheme, Role, RouterConfig, RouterLimits, Scheme, Trigger, WhenFull,
 };
 use careof_mobility::v4::Prefix;
 use careof_mobility::{ConfigError, InterfaceId};
 use careof_scenario::{
-    BuildingBlocks, CandidateBuffer, CandidateSet, MicroMobility, MicroProtocol, Scenario,
-    Trigger as TriggerWord, WhenFull as WhenFullWord,
+    BuildingBlocks, CandidateBuffer, CandidateSet, CellularHandover as CellularWord, MicroMobility,
+    MicroProtocol, PathScheme as PathWord, Scenario, Trigger as TriggerWord, WhenFull as WhenFullWord,
 };
 
 use crate::agents::wall_clock;
@@ -32,6 +33,10 @@ pub struct DomainPlan {
     pub stations: Vec<NodeId>,
     /// How long before a handover it is announced; `None`: it is not.
     pub lead: Option<Duration>,
+    /// Whether what is announced is said to the next base station, over its radio.
+    pub is_semi_soft: bool,
+    /// Whether base stations confirm what mobile nodes say.
+    pub confirms: bool,
 }
 
 /// The domain of `scenario` in repetition `run`; `None` without one.
@@ -62,7 +67,7 @@ fn plan(
     let prefix = Prefix::new(home.agent_address.to_ipv4(), topology.home_prefix_len());
     let mut random = stream(scenario, run, "micro-mobility.key");
     let key = NetworkKey::new([random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat())?;
-    let scheme = scheme(&domain.protocol, stations.len());
+    let scheme = scheme(&domain.protocol, stations.len(), prefix);
     // Who hangs on whom: a node stands behind the one that it hangs on.
     let place_of: BTreeMap<NodeId, usize> = nodes.iter().copied().zip(0..).collect();
     let mut below: Vec<Vec<NodeId>> = vec![Vec::new(); nodes.len()];
@@ -126,6 +131,8 @@ fn plan(
         routers,
         hosts: topology.homes.mobile_nodes().map(host).collect(),
         lead: scheme.lead(),
+        is_semi_soft: domain.protocol.is_semi_soft(),
+        confirms: !matches!(scheme, Scheme::CellularIp(_)),
         stations,
     })
 }
@@ -139,25 +146,64 @@ fn neighbors(number: usize, count: usize) -> impl Iterator<Item = usize> {
     (1..=count / 2).flat_map(both)
 }
 
-fn scheme(protocol: &MicroProtocol, stations: usize) -> Scheme {
+/// The groups of M&M have as many bits behind their prefix as home addresses behind theirs.
+const GROUPS: Ipv4Addr = Ipv4Addr::new(239, 192, 0, 0);
+
+fn scheme(protocol: &MicroProtocol, stations: usize, prefix: Prefix) -> Scheme {
+    let keep = |kept: &Option<CandidateBuffer>| kept.as_ref().map_or(Buffer::NONE, buffer);
     match protocol {
         MicroProtocol::BuildingBlocks(blocks) => Scheme::Blocks(building_blocks(blocks, stations)),
+        MicroProtocol::CellularIp(handover) => Scheme::CellularIp(CellularIp {
+            handover: match *handover {
+                CellularWord::Hard => CellularHandover::Hard,
+                CellularWord::SemiSoft { lead, delay, packets } => CellularHandover::SemiSoft {
+                    delay,
+                    packets: usize::try_from(packets).unwrap_or(usize::MAX),
+                    lead,
+                },
+            },
+            ..CellularIp::default()
+        }),
+        MicroProtocol::Hawaii { scheme, buffer } => Scheme::Hawaii(Hawaii {
+            scheme: match scheme {
+                PathWord::Msf => PathScheme::MultipleStreamForwarding,
+                PathWord::Ssf => PathScheme::SingleStreamForwarding,
+                PathWord::Unf => PathScheme::UnicastNonForwarding,
+                PathWord::Mnf => PathScheme::MulticastNonForwarding,
+            },
+            buffer: keep(buffer),
+            ..Hawaii::default()
+        }),
+        MicroProtocol::Multicast { candidates, trigger, lead, buffer, bicast } => {
+            let mapping = GroupMapping { groups: Prefix::new(GROUPS, prefix.length()) };
+            Scheme::Multicast(MulticastMobility {
+                trigger: trigger_of(*trigger, *candidates, stations),
+                lead: *lead,
+                buffer: keep(buffer),
+                leave_delay: *bicast,
+                ..MulticastMobility::new(mapping)
+            })
+        }
+    }
+}
+
+fn trigger_of(trigger: TriggerWord, candidates: CandidateSet, stations: usize) -> Trigger {
+    match (trigger, candidates) {
+        (TriggerWord::None, _) | (_, CandidateSet::Empty) => Trigger::None,
+        (TriggerWord::Source, _) => Trigger::Source,
+        (TriggerWord::Path, CandidateSet::Nearest(candidates)) => {
+            Trigger::Path { candidates: candidates.into() }
+        }
+        (TriggerWord::Path, CandidateSet::All) => {
+            Trigger::Path { candidates: stations.saturating_sub(1).max(1) }
+        }
+        (TriggerWord::NoPath, _) => Trigger::NoPath,
     }
 }
 
 fn building_blocks(blocks: &BuildingBlocks, stations: usize) -> Blocks {
     Blocks {
-        trigger: match (blocks.trigger, blocks.candidates) {
-            (TriggerWord::None, _) | (_, CandidateSet::Empty) => Trigger::None,
-            (TriggerWord::Source, _) => Trigger::Source,
-            (TriggerWord::Path, CandidateSet::Nearest(candidates)) => {
-                Trigger::Path { candidates: candidates.into() }
-            }
-            (TriggerWord::Path, CandidateSet::All) => {
-                Trigger::Path { candidates: stations.saturating_sub(1).max(1) }
-            }
-            (TriggerWord::NoPath, _) => Trigger::NoPath,
-        },
+        trigger: trigger_of(blocks.trigger, blocks.candidates, stations),
         lead: blocks.lead,
         buffer: blocks.buffer.as_ref().map_or(Buffer::NONE, buffer),
         bicast: blocks.bicast,

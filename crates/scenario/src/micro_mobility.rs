@@ -5,13 +5,14 @@ use careof_base::Duration;
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::mobility::{MobilityDraft, Reference};
-use crate::model::{BuildingBlocks, CandidateBuffer, CandidateSet, MicroProtocol, Protocol, Trigger};
+use crate::model::{
+    BuildingBlocks, CandidateBuffer, CandidateSet, CellularHandover, MicroProtocol, PathScheme, Protocol,
+    Trigger,
+};
 use crate::reference::micro_mobility::{BUFFER, MICRO_MOBILITY};
 use crate::tree::Value;
-use crate::words::{MicroProtocolName, ReadWord as _};
+use crate::words::{CellularWord, MicroProtocolName, ReadWord as _};
 
-/// Protocols that are known, but not there yet.
-const LATER_PROTOCOLS: [&str; 3] = ["cellular-ip", "hawaii", "multicast"];
 /// The node where the domain begins if the file says none.
 const GATEWAY: &str = "gateway";
 /// A buffer of which nothing is said: as that of an access router of fast handovers.
@@ -46,8 +47,7 @@ pub(crate) fn micro_mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> 
     let before = problems.count();
     let expected = "a domain needs its protocol: protocol = \"building-blocks\"";
     let name = reader.require("protocol", expected, problems);
-    let name: Option<MicroProtocolName> =
-        name.and_then(|field| field.word_or_later(&LATER_PROTOCOLS, problems));
+    let name: Option<MicroProtocolName> = name.and_then(|field| field.word(problems));
     let gateway = reader.get("gateway").and_then(|field| Reference::read(&field, problems));
     let gateway = gateway.unwrap_or_else(|| Reference {
         name: GATEWAY,
@@ -60,13 +60,75 @@ pub(crate) fn micro_mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> 
         }
         _ => None,
     });
-    let protocol = match name? {
+    let name = name?;
+    refuse_keys_of_others(name, &reader, problems);
+    let protocol = match name {
         MicroProtocolName::BuildingBlocks => {
             MicroProtocol::BuildingBlocks(building_blocks(&reader, problems))
+        }
+        MicroProtocolName::CellularIp => MicroProtocol::CellularIp(cellular_ip(&reader, problems)),
+        MicroProtocolName::Hawaii => hawaii(&reader, problems),
+        MicroProtocolName::Multicast => {
+            let blocks = building_blocks(&reader, problems);
+            let BuildingBlocks { candidates, trigger, lead, buffer, bicast, .. } = blocks;
+            MicroProtocol::Multicast { candidates, trigger, lead, buffer, bicast }
         }
     };
     let protocol = (problems.count() == before).then_some(protocol);
     Some(MicroDraft { origin: reader.origin, gateway, protocol, car_set })
+}
+
+/// Refuses keys that say something of a protocol that is not used.
+fn refuse_keys_of_others(name: MicroProtocolName, reader: &Reader<'_>, problems: &mut Problems) {
+    use MicroProtocolName::{BuildingBlocks, CellularIp, Hawaii, Multicast};
+    let keys: [(&str, &[MicroProtocolName]); 9] = [
+        ("handover", &[CellularIp]),
+        ("delay", &[CellularIp]),
+        ("scheme", &[Hawaii]),
+        ("trigger", &[BuildingBlocks, Multicast]),
+        ("car_set", &[BuildingBlocks, Multicast]),
+        ("lead", &[BuildingBlocks, Multicast, CellularIp]),
+        ("buffer", &[BuildingBlocks, Multicast, Hawaii]),
+        ("bicast", &[BuildingBlocks, Multicast]),
+        ("forward", &[BuildingBlocks]),
+    ];
+    for (key, of) in keys.iter().filter(|(_, of)| !of.contains(&name)) {
+        let names: Vec<&str> = of.iter().map(|name| crate::words::Word::word(*name)).collect();
+        let reason = format!("it is for protocol = {}", crate::words::one_of(&names));
+        reader.refuse(&[*key], &reason, problems);
+    }
+}
+
+fn cellular_ip(reader: &Reader<'_>, problems: &mut Problems) -> CellularHandover {
+    /// As many packets as ns-2's queues hold, and no fewer than a window of its senders.
+    const DELAY_DEVICE: u32 = 50;
+    let handover: Option<CellularWord> = reader.get("handover").and_then(|field| field.word(problems));
+    match handover.unwrap_or(CellularWord::Hard) {
+        CellularWord::Hard => {
+            let reason = "a hard handover is told from the new base station: write handover = \"semi-soft\"";
+            reader.refuse(&["lead", "delay"], reason, problems);
+            CellularHandover::Hard
+        }
+        CellularWord::SemiSoft => {
+            let mut span = |key| reader.get(key).and_then(|field| field.duration(problems));
+            CellularHandover::SemiSoft {
+                lead: span("lead").unwrap_or(USUAL_LEAD),
+                delay: span("delay").unwrap_or_default(),
+                packets: DELAY_DEVICE,
+            }
+        }
+    }
+}
+
+fn hawaii(reader: &Reader<'_>, problems: &mut Problems) -> MicroProtocol {
+    let scheme: Option<PathScheme> = reader.get("scheme").and_then(|field| field.word(problems));
+    let scheme = scheme.unwrap_or(PathScheme::Unf);
+    if matches!(scheme, PathScheme::Unf | PathScheme::Mnf) {
+        let reason = "nobody forwards with this scheme: write scheme = \"msf\" or \"ssf\"";
+        reader.refuse(&["buffer"], reason, problems);
+    }
+    let buffer = reader.get("buffer").and_then(|field| buffer(&field, problems));
+    MicroProtocol::Hawaii { scheme, buffer }
 }
 
 fn building_blocks(reader: &Reader<'_>, problems: &mut Problems) -> BuildingBlocks {

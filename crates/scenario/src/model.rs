@@ -22,7 +22,8 @@ pub use discovery::{Discovery, Unreachability};
 pub use fast_handover::FastHandover;
 pub use hierarchy::{AnchorPoint, Hierarchy, MapSelection};
 pub use micro_mobility::{
-    BuildingBlocks, CandidateBuffer, CandidateSet, MicroMobility, MicroProtocol, Trigger, WhenFull,
+    BuildingBlocks, CandidateBuffer, CandidateSet, CellularHandover, MicroMobility, MicroProtocol,
+    PathScheme, Trigger, WhenFull,
 };
 
 /// Everything a run needs to know.

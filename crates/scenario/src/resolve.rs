@@ -21,8 +21,8 @@ use crate::medium::{MediumDraft, media};
 use crate::micro_mobility::{micro_mobility, refuse_other_mobility};
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility, round};
 use crate::model::{
-    Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, IpVersion, Link, LinkId, Medium, Node,
-    NodeId, Protocol, Role, Routing, Scenario,
+    Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, IpVersion, Link, LinkId, Medium,
+    MicroProtocol, Node, NodeId, Protocol, Role, Routing, Scenario,
 };
 use crate::node::{NodeDraft, nodes};
 use crate::pattern::{is_pattern, numbered};
@@ -112,7 +112,8 @@ pub(crate) fn scenario(
     }
     // From here on names are looked up, which is pointless where what they name could not be read.
     let more = MoreOfRadios {
-        second: rounds.first().is_some_and(|round| !round.overlap.is_zero()),
+        second: rounds.first().is_some_and(|round| !round.overlap.is_zero())
+            || micro.as_ref().and_then(|micro| micro.protocol).is_some_and(MicroProtocol::is_semi_soft),
         in_domain: micro.is_some(),
     };
     let mut network = network(

@@ -20,6 +20,28 @@ pub struct MicroMobility {
 pub enum MicroProtocol {
     /// The mechanisms that the others are made of, each set by itself (paper 003, section III).
     BuildingBlocks(BuildingBlocks),
+    /// Cellular IP (draft-ietf-mobileip-cellularip-00).
+    CellularIp(CellularHandover),
+    /// HAWAII (draft-ietf-mobileip-hawaii-01).
+    Hawaii {
+        /// The order of updates after a handover.
+        scheme: PathScheme,
+        /// What the old base station keeps while it has lost the mobile node, with forwarding schemes; `None`: nothing.
+        buffer: Option<CandidateBuffer>,
+    },
+    /// Multicast-based micro-mobility, M&M (Helmy, Jaseemuddin and Bhaskara).
+    Multicast {
+        /// Which base stations join before the handover.
+        candidates: CandidateSet,
+        /// Who tells them.
+        trigger: Trigger,
+        /// How long before the handover.
+        lead: Duration,
+        /// What those that have joined keep until the mobile node comes.
+        buffer: Option<CandidateBuffer>,
+        /// For how long the base station before stays joined.
+        bicast: Duration,
+    },
 }
 
 impl MicroProtocol {
@@ -28,8 +50,46 @@ impl MicroProtocol {
     pub const fn name(self) -> &'static str {
         match self {
             Self::BuildingBlocks(_) => "building-blocks",
+            Self::CellularIp(_) => "cellular-ip",
+            Self::Hawaii { .. } => "hawaii",
+            Self::Multicast { .. } => "multicast",
         }
     }
+
+    /// Whether mobile nodes send to the next base station while they are still at the one before.
+    #[must_use]
+    pub const fn is_semi_soft(self) -> bool {
+        matches!(self, Self::CellularIp(CellularHandover::SemiSoft { .. }))
+    }
+}
+
+/// How a host of Cellular IP hands over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellularHandover {
+    /// It tells the network from the new base station.
+    Hard,
+    /// It tells it before, through the new base station, and the network sends to both.
+    SemiSoft {
+        /// How long before it goes.
+        lead: Duration,
+        /// How much later packets leave for the new base station (the delay device); zero: none.
+        delay: Duration,
+        /// How many packets the delay device holds.
+        packets: u32,
+    },
+}
+
+/// The path setup schemes of HAWAII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathScheme {
+    /// Multiple stream forwarding.
+    Msf,
+    /// Single stream forwarding.
+    Ssf,
+    /// Unicast non-forwarding.
+    Unf,
+    /// Multicast non-forwarding.
+    Mnf,
 }
 
 /// What a handover is made of.

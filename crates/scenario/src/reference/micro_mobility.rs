@@ -12,7 +12,9 @@ It needs `nodes` in `[mobility]`; the base stations are the first end of the rad
 `[[handover]]` with `every` also has `overlap`, `spread` and `walk`.\n\n\
 `building-blocks` is what the named protocols are made of, each mechanism set by itself: G. Bhaskara and A. Helmy, *TCP over Micro Mobility \
 Protocols: A Systematic Ripple Effect Analysis*, section II C. The domain has host routes, one for each mobile node; when the mobile node has \
-come to another base station, the routers on the way up to where the old and the new way meet change theirs.\n\n\
+come to another base station, the routers on the way up to where the old and the new way meet change theirs. The other protocols follow \
+their drafts: Cellular IP (draft-ietf-mobileip-cellularip-00), HAWAII (draft-ietf-mobileip-hawaii-01) and multicast-based mobility, M&M \
+(A. Helmy, M. Jaseemuddin, G. Bhaskara). All messages are authenticated.\n\n\
 ```\n\
 [micro_mobility]\n\
 protocol = \"building-blocks\"\n\
@@ -22,7 +24,33 @@ lead = \"200 ms\"\n\
 buffer = { packets = 64 }\n\
 ```",
     keys: &[
-        key("protocol", "word", "required", "`\"building-blocks\"`."),
+        key(
+            "protocol",
+            "word",
+            "required",
+            "`\"building-blocks\"`, `\"cellular-ip\"`, `\"hawaii\"` or `\"multicast\"`.",
+        ),
+        key(
+            "handover",
+            "word",
+            "`\"hard\"`",
+            "Of Cellular IP: `\"hard\"` (the mobile node tells the network from the new base station) or `\"semi-soft\"` (it does so `lead` before, \
+and the network sends to both base stations until it has come). With `\"semi-soft\"` it has a second radio, as with `overlap`.",
+        ),
+        key(
+            "delay",
+            "duration",
+            "`\"0 s\"`",
+            "Of a semi-soft handover: how much later packets leave for the new base station than for the old one (the delay device of the crossover \
+router, which holds 50 packets).",
+        ),
+        key(
+            "scheme",
+            "word",
+            "`\"unf\"`",
+            "Of HAWAII: `\"msf\"` (multiple stream forwarding) or `\"ssf\"` (single stream forwarding), where the old base station sends on what comes \
+for the mobile node, or `\"unf\"` (unicast non-forwarding) or `\"mnf\"` (multicast non-forwarding: to both for a short time).",
+        ),
         key(
             "gateway",
             "node name",
@@ -62,7 +90,8 @@ node is there.",
             "bicast",
             "duration",
             "`\"0 s\"`",
-            "For how long, once the mobile node has come to another base station, its packets go to the one before as well.",
+            "For how long, once the mobile node has come to another base station, its packets go to the one before as well; of M&M, how long that \
+base station stays in the group.",
         ),
         key(
             "forward",
@@ -73,8 +102,6 @@ before it keeps in its `buffer`. Not with `bicast`.",
         ),
     ],
     elsewhere: &[
-        ("scheme", "HAWAII is not there yet"),
-        ("handover", "the handovers are [[handover]] with `every`"),
         ("candidates", "write `car_set`"),
         ("buffering", "write `buffer`"),
         ("root", "write `gateway`"),

@@ -45,7 +45,10 @@ fn a_domain_has_all_that_hangs_on_its_gateway() {
     assert!(fleet.stations.iter().all(|station| scenario.node(*station).role == Role::Host));
     let MicroProtocol::BuildingBlocks(blocks) = domain.protocol;
     assert_eq!((blocks.trigger, blocks.candidates), (Trigger::Source, CandidateSet::Nearest(1)));
-    assert_eq!((blocks.lead, blocks.buffer, blocks.bicast), (Duration::from_millis(100), None, Duration::ZERO));
+    assert_eq!(
+        (blocks.lead, blocks.buffer, blocks.bicast),
+        (Duration::from_millis(100), None, Duration::ZERO)
+    );
 }
 
 #[test]
@@ -54,7 +57,10 @@ fn where_cells_overlap_a_mobile_node_has_two_radios() {
     let fleet = scenario.mobility.as_ref().unwrap().fleet.as_ref().unwrap();
     assert!(fleet.has_second_radios && fleet.radios() == 6);
     let names: Vec<&str> = scenario.links[fleet.radio.0..].iter().map(|link| link.name.as_str()).collect();
-    assert_eq!(names, ["radio-1", "radio-2", "radio-3", "radio-second-1", "radio-second-2", "radio-second-3"]);
+    assert_eq!(
+        names,
+        ["radio-1", "radio-2", "radio-3", "radio-second-1", "radio-second-2", "radio-second-3"]
+    );
     for (first, second) in scenario.links[fleet.radio.0..].iter().zip(&scenario.links[fleet.radio.0 + 3..]) {
         assert_eq!((first.ends, first.down.rate), (second.ends, second.down.rate));
     }
@@ -78,19 +84,22 @@ fn a_walk_is_given_or_drawn() {
 fn a_buffer_is_short_or_a_table() {
     let buffer = |text: &str| {
         let scenario = parse(&DOMAIN.replace("\"source\"", &format!("\"source\"\nbuffer = {text}")));
-        let MicroProtocol::BuildingBlocks(blocks) = scenario.mobility.unwrap().micro_mobility.unwrap().protocol;
+        let MicroProtocol::BuildingBlocks(blocks) =
+            scenario.mobility.unwrap().micro_mobility.unwrap().protocol;
         blocks.buffer
     };
     assert_eq!(buffer("false"), None);
     assert_eq!(buffer("true").unwrap().packets, 256);
-    let given = buffer("{ packets = 9, bytes = \"9 kB\", age = \"1 s\", when_full = \"drop-tail\" }").unwrap();
+    let given =
+        buffer("{ packets = 9, bytes = \"9 kB\", age = \"1 s\", when_full = \"drop-tail\" }").unwrap();
     assert_eq!((given.packets, given.bytes, given.age), (9, 9_000, Duration::from_secs(1)));
     assert_eq!(given.when_full, WhenFull::DropTail);
 }
 
 #[test]
 fn what_is_said_of_a_domain_is_in_its_json_and_changes_its_digest() {
-    let json = |scenario: &Scenario| serde_json::from_str::<serde_json::Value>(&scenario.canonical_json()).unwrap();
+    let json =
+        |scenario: &Scenario| serde_json::from_str::<serde_json::Value>(&scenario.canonical_json()).unwrap();
     let scenario = parse(DOMAIN);
     let domain = &json(&scenario)["mobility"]["micro_mobility"];
     assert_eq!((&domain["gateway"], &domain["car_set"]), (&"gateway".into(), &1.into()), "{domain}");
@@ -139,7 +148,12 @@ fn a_wrong_domain_is_refused_where_it_is_wrong() {
         ("overlap = \"100 ms\"", "spread = \"3 s\"", "handover.0.spread", "shorter than `every`"),
         ("overlap = \"100 ms\"", "walk = \"straight\"", "handover.0.walk", "random-waypoint"),
         ("overlap = \"100 ms\"", "walk = [\"station-1\"]", "handover.0.walk", "two stations at least"),
-        ("overlap = \"100 ms\"", "walk = [\"station-1\", \"station-9\"]", "handover.0.walk.1", "the stations are"),
+        (
+            "overlap = \"100 ms\"",
+            "walk = [\"station-1\", \"station-9\"]",
+            "handover.0.walk.1",
+            "the stations are",
+        ),
         (
             "overlap = \"100 ms\"",
             "walk = [\"station-1\", \"station-2\", \"station-1\"]",

@@ -30,6 +30,7 @@ impl Simulation {
         if is_from_outside {
             return self.forward(node, packet, route);
         }
+        self.note_data(node, Some(interface), packet);
         self.pass_on(node, InterfaceId(interface.0), packet, route);
     }
 
@@ -101,6 +102,27 @@ impl Simulation {
         }
     }
 
+    /// A packet that is no message of the domain leaves a base station for a mobile node, or has come to it `from` its cell: where nothing is
+    /// confirmed, that tells the mobile node's part something, too.
+    fn note_data(&mut self, node: NodeId, from: Option<InterfaceIndex>, packet: PacketRef) {
+        let now = self.now;
+        let Some(domain) = self.micro.as_mut().filter(|domain| !domain.confirms) else { return };
+        let Some(router) = domain.router(node) else { return };
+        if from.is_some() && from != router.cell {
+            return;
+        }
+        let header = self.pool[packet].outermost();
+        let home = if from.is_some() { header.source } else { header.destination };
+        let mobile = self.topology.homes.node_at(home).and_then(|node| self.topology.homes.index(node));
+        let Some(mobile) = mobile else { return };
+        let Some(host) = domain.hosts.get_mut(mobile) else { return };
+        match from {
+            Some(_) => host.agent.note_sent(now),
+            None => host.agent.note_received(now),
+        }
+        self.drive_host(mobile);
+    }
+
     /// A base station sends a packet to the mobile node that it is for.
     fn transmit_to_host(&mut self, node: NodeId, packet: PacketRef) {
         let destination = self.pool[packet].outermost().destination;
@@ -108,7 +130,10 @@ impl Simulation {
             self.topology.homes.node_at(destination).and_then(|node| self.topology.homes.index(node));
         let way = self.micro.as_ref().zip(mobile).and_then(|(domain, mobile)| domain.way_to(mobile, node));
         match way {
-            Some(way) => self.transmit_by(node, way, packet),
+            Some(way) => {
+                self.note_data(node, None, packet);
+                self.transmit_by(node, way, packet);
+            }
             None => self.drop_packet(node, packet, NodeDrop::LeftCell),
         }
     }

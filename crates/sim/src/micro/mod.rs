@@ -34,6 +34,10 @@ pub(crate) struct Domain {
     stations: Vec<Station>,
     /// How long before a handover it is announced; `None`: it is not.
     lead: Option<Duration>,
+    /// Whether that is said to the next base station, over its radio.
+    is_semi_soft: bool,
+    /// Whether base stations confirm what mobile nodes say; where they do not, data packets say something, too.
+    confirms: bool,
     round: Option<Round>,
     walk: Walk,
     /// The way down of the first radio of the first mobile node.
@@ -100,6 +104,16 @@ impl Domain {
         Some(self.radio(mobile, which))
     }
 
+    /// The way up by the radio of a mobile node that it does not send by, where what it says to `station` takes that.
+    fn other_way_up(&self, mobile: usize, station: Locator) -> Option<OneWayId> {
+        let host = self.hosts.get(mobile)?;
+        let walker = &host.walker;
+        let is_next = self.is_semi_soft
+            && self.stations.get(walker.station_in_use()?)?.address != station
+            && self.stations.get(walker.target())?.address == station;
+        is_next.then(|| OneWayId(self.radio(mobile, 1 - walker.in_use()).0 + 1))
+    }
+
     /// Packets of the run that its routers keep.
     pub(crate) fn held(&self) -> u64 {
         self.routers.iter().flatten().map(|router| router.kept.held()).sum()
@@ -147,13 +161,15 @@ impl Simulation {
         let Some(fleet) = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.clone()) else {
             return Ok(());
         };
-        let DomainPlan { gateway, routers, hosts, stations, lead } = plan?;
+        let DomainPlan { gateway, routers, hosts, stations, lead, is_semi_soft, confirms } = plan?;
         let mut domain = Domain {
             gateway,
             routers: (0..self.nodes.len()).map(|_| None).collect(),
             hosts: Vec::new(),
             stations: Vec::new(),
             lead,
+            is_semi_soft,
+            confirms,
             round: fleet.round,
             walk: fleet.walk.clone(),
             first_radio: careof_plan::down_of(fleet.radio),

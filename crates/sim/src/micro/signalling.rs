@@ -10,8 +10,15 @@ use careof_wire::udp::UdpHeader;
 use crate::forwarding::DEFAULT_TTL;
 use crate::header::Header;
 use crate::observer::Note;
-use crate::packet::{Body, Packet, PacketRef};
 use crate::simulation::Simulation;
+
+/// A message of the domain.
+fn datagram((source, destination): (Locator, Locator), payload: &[u8]) -> Vec<u8> {
+    let header = UdpHeader { source_port: PORT, destination_port: PORT, payload_len: payload.len() as u16 };
+    let mut datagram = Vec::with_capacity(payload.len() + 8);
+    header.emit(source.to_ipv4(), destination.to_ipv4(), payload, &mut datagram);
+    datagram
+}
 
 /// Where a message that reached a router of a domain goes.
 pub(crate) enum DomainMessage {
@@ -78,19 +85,13 @@ impl Simulation {
                 DomainMessage::Taken
             }
             (false, false) if is_group => {
-                let message = self.pool_message(node, header, bytes);
+                let addresses = (header.source, header.destination);
+                let message = self.message(addresses, node, header.ttl, header.protocol, bytes.to_vec());
                 self.send_to_all_below(node, message);
                 DomainMessage::Taken
             }
             _ => other,
         }
-    }
-
-    /// A message of somebody else, to be passed on.
-    fn pool_message(&mut self, node: NodeId, header: &Header, bytes: &[u8]) -> PacketRef {
-        let header = Header { identification: self.next_identification(node), ..*header };
-        let body = Body::Message(bytes.to_vec().into());
-        self.insert(Packet::new(header, body, None))
     }
 
     /// Drains a router: messages, kept packets, events, timer.
@@ -149,7 +150,17 @@ impl Simulation {
     fn send_for_host(&mut self, mobile: usize, transmit: HostTransmit) {
         let node = self.node_of_host(mobile);
         let source = self.topology.address_of(node);
-        self.send_udp(node, InterfaceIndex(0), (source, transmit.station.into()), &transmit.payload);
+        let station = transmit.station.into();
+        let other = self.micro.as_ref().and_then(|domain| domain.other_way_up(mobile, station));
+        match other {
+            Some(way) => {
+                let datagram = datagram((source, station), &transmit.payload);
+                let packet = self.message((source, station), node, DEFAULT_TTL, protocol::UDP, datagram);
+                self.trace_message(node, packet, true);
+                self.transmit_by(node, way, packet);
+            }
+            None => self.send_udp(node, InterfaceIndex(0), (source, station), &transmit.payload),
+        }
     }
 
     fn send_udp(
@@ -159,12 +170,8 @@ impl Simulation {
         (source, destination): (Locator, Locator),
         payload: &[u8],
     ) {
-        let header =
-            UdpHeader { source_port: PORT, destination_port: PORT, payload_len: payload.len() as u16 };
-        let mut datagram = Vec::with_capacity(payload.len() + 8);
-        header.emit(source.to_ipv4(), destination.to_ipv4(), payload, &mut datagram);
-        let addresses = (source, destination);
-        self.send_message(node, Some(interface), addresses, DEFAULT_TTL, protocol::UDP, datagram);
+        let datagram = datagram((source, destination), payload);
+        self.send_message(node, Some(interface), (source, destination), DEFAULT_TTL, protocol::UDP, datagram);
     }
 
     fn router_event(&mut self, node: NodeId, event: Event) {
@@ -176,6 +183,12 @@ impl Simulation {
                     if out.is_empty() { "nobody".to_owned() } else { out.join(", ") }
                 );
                 self.note(node, None, Note::Route(change.name()), format_args!("{text}"));
+                let home = Locator::from(mobile);
+                let moved =
+                    self.topology.homes.node_at(home).and_then(|node| self.topology.homes.index(node));
+                if let Some(mobile) = moved {
+                    self.route_is_there(mobile, node);
+                }
             }
             Event::Expected { mobile } => {
                 self.note(node, None, Note::Handover("expected"), format_args!("{mobile}"));

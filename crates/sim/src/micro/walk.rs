@@ -3,7 +3,7 @@
 use careof_base::{Duration, Instant, RandomStream};
 use careof_link::Fate;
 use careof_mobility::{InterfaceId, Notice};
-use careof_plan::{Locator, OneWayId};
+use careof_plan::{Locator, NodeId, OneWayId};
 use careof_scenario::{Fleet, Walk};
 
 use crate::agents::Agent;
@@ -69,6 +69,21 @@ impl Walker {
         };
         walker.draw(fleet.round.map_or(Duration::ZERO, |round| round.spread));
         walker
+    }
+
+    /// The station that it sends to.
+    pub(super) fn station_in_use(&self) -> Option<usize> {
+        self.at[self.in_use]
+    }
+
+    /// The radio that it sends by.
+    pub(super) const fn in_use(&self) -> usize {
+        self.in_use
+    }
+
+    /// The station that it goes to, or is at.
+    pub(super) const fn target(&self) -> usize {
+        self.target
     }
 
     /// The radio on the station that is asked for.
@@ -208,7 +223,11 @@ impl Simulation {
             (interface.out, interface.peer, interface.peer_address) = (up, station, address);
         }
         let home = self.topology.address_of(node);
+        if self.micro.as_ref().is_some_and(|domain| domain.is_semi_soft) {
+            self.end_semi_soft(mobile);
+        }
         self.attached(mobile, station, home, address);
+        self.route_is_there(mobile, station);
         if is_first {
             self.link_changed(node, RADIO, true);
             if let Agent::Mobile(agent) = &mut self.node_mut(node).agent {
@@ -219,7 +238,7 @@ impl Simulation {
         }
     }
 
-    fn attached(&mut self, mobile: usize, station: careof_plan::NodeId, home: Locator, address: Locator) {
+    fn attached(&mut self, mobile: usize, station: NodeId, home: Locator, address: Locator) {
         let now = self.now;
         let Some(domain) = &mut self.micro else { return };
         if let Some(router) = domain.router(station) {
@@ -260,13 +279,53 @@ impl Simulation {
         let node = self.node_of_host(mobile);
         let Some(domain) = &mut self.micro else { return };
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
-        let Some(&Station { node: station, address, .. }) = domain.stations.get(host.walker.target) else {
+        let Some(&Station { node: station, address, cell }) = domain.stations.get(host.walker.target) else {
             return;
         };
         host.agent.announce(now, &[address.to_ipv4()]);
+        if domain.is_semi_soft {
+            // Its other radio sends to the next base station, and listens to nobody yet.
+            let down = domain.radio(mobile, 1 - domain.hosts[mobile].walker.in_use);
+            let up = OneWayId(down.0 + 1);
+            let way = &mut self.links[up.0 as usize];
+            (way.to, way.to_interface) = (station, cell);
+            way.link.set_up(now);
+            self.link_timeout(up);
+        }
         let next = self.topology.place(station).name.clone();
         self.note(node, None, Note::Handover("announced"), format_args!("to {next}"));
         self.drive_host(mobile);
+    }
+
+    /// What a mobile node announced is over: it has come, and its other radio is on no base station, unless they overlap.
+    fn end_semi_soft(&mut self, mobile: usize) {
+        let now = self.now;
+        let Some(domain) = &self.micro else { return };
+        let Some(host) = domain.hosts.get(mobile) else { return };
+        let other = 1 - host.walker.in_use;
+        if host.walker.at[other].is_none() {
+            let up = OneWayId(domain.radio(mobile, other).0 + 1);
+            self.links[up.0 as usize].link.set_down(now, Fate::Drop, Fate::Drop);
+            self.link_timeout(up);
+        }
+    }
+
+    /// A base station has a host route for a mobile node. Where nothing is confirmed, its path is then ready if it is there.
+    pub(super) fn route_is_there(&mut self, mobile: usize, node: NodeId) {
+        let now = self.now;
+        let home = self.topology.address_of(self.node_of_host(mobile)).to_ipv4();
+        let Some(domain) = &mut self.micro else { return };
+        if domain.confirms {
+            return;
+        }
+        let Some(host) = domain.hosts.get(mobile) else { return };
+        let at = host.walker.at[host.walker.in_use].and_then(|at| domain.stations.get(at));
+        let Some(&Station { cell, .. }) = at.filter(|at| at.node == node) else { return };
+        let Some(router) = domain.router(node) else { return };
+        let ports = router.agent.route(now, home);
+        if ports.is_some_and(|ports| ports.contains(InterfaceId(cell.0))) {
+            self.roamer_path_ready(mobile);
+        }
     }
 
     /// A base station has confirmed a message of a mobile node: the path is ready, or was before.

@@ -36,7 +36,8 @@ fn overrides(words: &[&str]) -> Vec<String> {
 }
 
 fn run(words: &[&str], trace: bool) -> (Summary, Columns) {
-    let scenario = Scenario::parse("domain.toml", DOMAIN, &overrides(words)).unwrap_or_else(|e| panic!("{e}"));
+    let scenario =
+        Scenario::parse("domain.toml", DOMAIN, &overrides(words)).unwrap_or_else(|e| panic!("{e}"));
     finish(
         Simulation::new(scenario, "domain.toml", 0, Observation { trace, ..Observation::default() }).unwrap(),
     )
@@ -46,8 +47,17 @@ fn run(words: &[&str], trace: bool) -> (Summary, Columns) {
 const BLOCKS: [&[&str]; 6] = [
     &["handover.interruption=200 ms"],
     &["micro_mobility.trigger=source", "handover.interruption=200 ms"],
-    &["micro_mobility.trigger=source", "micro_mobility.buffer={ packets = 5 }", "handover.interruption=200 ms"],
-    &["micro_mobility.trigger=path", "micro_mobility.car_set=2", "micro_mobility.buffer=true", "handover.overlap=100 ms"],
+    &[
+        "micro_mobility.trigger=source",
+        "micro_mobility.buffer={ packets = 5 }",
+        "handover.interruption=200 ms",
+    ],
+    &[
+        "micro_mobility.trigger=path",
+        "micro_mobility.car_set=2",
+        "micro_mobility.buffer=true",
+        "handover.overlap=100 ms",
+    ],
     &["micro_mobility.trigger=no-path", "micro_mobility.bicast=150 ms", "handover.overlap=150 ms"],
     &["micro_mobility.forward=1 s", "micro_mobility.buffer=true", "handover.interruption=300 ms"],
 ];
@@ -132,7 +142,10 @@ fn the_same_walk_twice_is_the_same_run_watched_or_not() {
         (0..events.rows()).filter(is_it).count() as u64
     };
     let handovers = blind.roaming.unwrap().handovers;
-    assert_eq!((count("handover", "initiated"), count("handover", "announced") >= handovers), (handovers, true));
+    assert_eq!(
+        (count("handover", "initiated"), count("handover", "announced") >= handovers),
+        (handovers, true)
+    );
     assert!(count("host-route", "updated") >= handovers);
     assert_eq!(count("packet-derived", "copy"), blind.micro_mobility.unwrap().copies);
 }
@@ -159,8 +172,7 @@ fn every_ready_scenario_of_a_domain_runs_and_its_books_balance() {
     for file in files {
         let name = file.display().to_string();
         let scenario = Scenario::load(&file, &[]).unwrap_or_else(|errors| panic!("{errors}"));
-        let (summary, _) =
-            finish(Simulation::new(scenario, &name, 0, Observation::default()).unwrap());
+        let (summary, _) = finish(Simulation::new(scenario, &name, 0, Observation::default()).unwrap());
         let roaming = summary.roaming.unwrap();
         assert!((19..=20).contains(&roaming.handovers), "{name}: {roaming:?}");
         assert!(roaming.not_ready <= 1, "{name}: {roaming:?}");
