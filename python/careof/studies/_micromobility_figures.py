@@ -28,7 +28,9 @@ def pictures(results: Results) -> list[Picture]:
         _figure(results, "figure-4", f"Figure 4: timeouts, {hard}", PAPERS, SCHEMES, HARD_MS, "timeouts"),
         _figure(results, "figure-5", f"Figure 5: throughput, {soft}", PAPERS, SCHEMES, SOFT_MS, "throughput"),
         _figure(results, "figure-6", f"Figure 6: timeouts, {soft}", PAPERS, SCHEMES, SOFT_MS, "timeouts"),
-        _figure(results, "today", "Today's senders", TODAYS, (*SCHEMES, *BETWEEN), (*HARD_MS, *SOFT_MS[1:]), "throughput"),
+        _figure(
+            results, "today", "Today's senders", TODAYS, (*SCHEMES, *BETWEEN), (*HARD_MS, *SOFT_MS[1:]), "throughput"
+        ),
     ]
 
 

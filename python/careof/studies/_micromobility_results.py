@@ -83,9 +83,7 @@ class Results:
         of = self.throughput if what == "throughput" else self.timeouts
         return Mean.of(of(scheme, sender, [delay_ms]))
 
-    def each(
-        self, scheme: Scheme, sender: Sender, delay_ms: int, value: Callable[[Downloaded], float]
-    ) -> list[float]:
+    def each(self, scheme: Scheme, sender: Sender, delay_ms: int, value: Callable[[Downloaded], float]) -> list[float]:
         """By repetition, of a point."""
         return [value(one) for one in self.runs(scheme, sender, delay_ms)]
 

@@ -39,7 +39,9 @@ def rows(results: Results, watched: Sequence[Watched]) -> list[Row]:
         _row("M2", "timeouts: constant with noBuffer, fewer with shorter gaps otherwise", "so", _m2(results)),
         _row("M3", "short gaps: fewest timeouts with buffer, throughputs alike", "so", _m3(results)),
         _row("M4", "noBuffer dips at -100 ms, because the timeout comes later", "dip", _m4(results, watched)),
-        _row("M5", "soft: peaks of buffer, noBuffer, biCast in order; rises to +300 ms, then falls", "so", _m5(results)),
+        _row(
+            "M5", "soft: peaks of buffer, noBuffer, biCast in order; rises to +300 ms, then falls", "so", _m5(results)
+        ),
         _row("M6", "soft: Reno worst, Tahoe near its successors, timeouts or not", "so", _m6(results)),
         Row(
             id="M7",
@@ -147,16 +149,14 @@ def _m4(results: Results, watched: Sequence[Watched]) -> list[dict[str, Any]]:
     parts = []
     for sender in PAPERS:
         there = results.throughput(NO_BUFFER, sender, [-100])
-        for beside in (-200, 0):
-            parts.append(
-                _above(
-                    f"{sender.name}: throughput of noBuffer at {beside:+d} ms less that at -100 ms",
-                    difference(results.throughput(NO_BUFFER, sender, [beside]), there),
-                )
+        parts += [
+            _above(
+                f"{sender.name}: throughput of noBuffer at {beside:+d} ms less that at -100 ms",
+                difference(results.throughput(NO_BUFFER, sender, [beside]), there),
             )
-    for one in watched:
-        parts.append(part(one.what, "-", one.shown, match=None))
-    return parts
+            for beside in (-200, 0)
+        ]
+    return [*parts, *(part(one.what, "-", one.shown, match=None) for one in watched)]
 
 
 def _m5(results: Results) -> list[dict[str, Any]]:

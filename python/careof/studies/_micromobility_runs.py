@@ -26,7 +26,11 @@ LEAD_MS = 100
 BUFFER_PACKETS = 50
 
 ASSUMED = (
-    ("wired links", "10 Mbit/s, 2 ms each way, 50 packets", "the paper's [10], whose ns-2 code has these; ns-2's queue"),
+    (
+        "wired links",
+        "10 Mbit/s, 2 ms each way, 50 packets",
+        "the paper's [10], whose ns-2 code has these; ns-2's queue",
+    ),
     ("radio", "2 Mbit/s, 2 ms each way, 50 packets, no loss, no MAC", "ns-2's 802.11 rate; the paper's own has a MAC"),
     (
         "the tree",
@@ -101,19 +105,38 @@ class Scheme:
     micro: str
     """The settings of `[micro_mobility]` for a hard handover; empty where base stations are foreign agents."""
     assist: str = ""
+    protocol: str = "building-blocks"
+    sends_to_both: bool = True
+    """Whether the network can be told for how long to send to both base stations where they overlap."""
 
 
 _SOURCE = f'trigger = "source"\nlead = "{LEAD_MS} ms"\n'
 BUFFER = Scheme("buffer", "buffer", f"{_SOURCE}buffer = {{ packets = {BUFFER_PACKETS} }}\n")
 NO_BUFFER = Scheme("no-buffer", "noBuffer", _SOURCE)
 BICAST = Scheme("bicast", "biCast", "")
-"""It is reactive (II C): the network sends to the new base station when the mobile node has come there, and to both from then on."""
+"""It is reactive (II C): the network sends to the new base station when the mobile node has come there, and to both
+from then on."""
 SCHEMES = (BUFFER, NO_BUFFER, BICAST)
 MOBILE_IP = Scheme("mobile-ip", "Mobile IP alone", "-")
 HOLD_LAST = Scheme("hold-last", "Mobile IP with hold-last", "-", "hold-last")
 REPLAY = Scheme("replay", "Mobile IP with replay", "-", "replay")
 BETWEEN = (MOBILE_IP, HOLD_LAST, REPLAY)
 """Without a domain: each base station is a foreign agent, and the home agent hears of each handover, and helps."""
+
+
+_KEPT = f"buffer = {{ packets = {BUFFER_PACKETS} }}\n"
+_SEMI_SOFT = f'handover = "semi-soft"\nlead = "{LEAD_MS} ms"\n'
+NAMED = (
+    Scheme("cellular-ip", "Cellular IP, hard", "", protocol="cellular-ip", sends_to_both=False),
+    Scheme("semi-soft", "Cellular IP, semi-soft", _SEMI_SOFT, protocol="cellular-ip", sends_to_both=False),
+    Scheme("msf", "HAWAII MSF", f'scheme = "msf"\n{_KEPT}', protocol="hawaii", sends_to_both=False),
+    Scheme("ssf", "HAWAII SSF", f'scheme = "ssf"\n{_KEPT}', protocol="hawaii", sends_to_both=False),
+    Scheme("unf", "HAWAII UNF", 'scheme = "unf"\n', protocol="hawaii", sends_to_both=False),
+    Scheme("mnf", "HAWAII MNF", 'scheme = "mnf"\n', protocol="hawaii", sends_to_both=False),
+    Scheme("multicast", "M&M, biCast", "", protocol="multicast"),
+    Scheme("multicast-car-set", "M&M, CAR set with buffer", f"{_SOURCE}{_KEPT}", protocol="multicast"),
+)
+"""The protocols that the blocks stand for."""
 
 
 @dataclass(frozen=True)
@@ -154,8 +177,8 @@ class Download:
         micro = ""
         if in_domain:
             settings = self.scheme.micro.replace(f'"{LEAD_MS} ms"', f'"{self.assumption.lead_ms} ms"')
-            both = f'bicast = "{delay} ms"\n' if delay > 0 else ""
-            micro = f'[micro_mobility]\nprotocol = "building-blocks"\n{settings}{both}'
+            both = f'bicast = "{delay} ms"\n' if delay > 0 and self.scheme.sends_to_both else ""
+            micro = f'[micro_mobility]\nprotocol = "{self.scheme.protocol}"\n{settings}{both}'
         gap = f'overlap = "{delay} ms"' if delay > 0 else f'interruption = "{-delay} ms"'
         spread = f'spread = "{SPREAD_MS} ms"\n' if in_domain else ""
         moves = f'[[handover]]\nevery = "{EVERY_MS} ms"\n{gap}\n{spread}' if self.delay_ms is not None else ""

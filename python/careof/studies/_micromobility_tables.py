@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from careof.studies import Table
 from careof.studies import _micromobility_words as words
 from careof.studies._mean import Mean
+from careof.studies._micromobility_rows import HIGH_MS
 from careof.studies._micromobility_runs import (
     ASSUMED,
+    ASSUMPTION,
     BETWEEN,
     DELAYS_MS,
     HANDOVERS,
-    HARD_MS,
-    NO_BUFFER,
+    NAMED,
     PAPERS,
     SCHEMES,
     TODAYS,
@@ -23,39 +24,54 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from careof.studies import Row
-
     from careof.studies._micromobility_results import Results
     from careof.studies._micromobility_runs import Assumption, Downloaded, Scheme, Sender
 
 SIDE_BY_SIDE_MS = (-200, 0, 200)
-_NEWRENO = PAPERS[2]
+NEWRENO = PAPERS[2]
 
 
-def tables(results: Results, held: Mapping[Assumption, list[Row]]) -> list[Table]:
+def tables(by: Mapping[Assumption, Results], held: Mapping[Assumption, list[Row]]) -> list[Table]:
     """All of them."""
+    results = by[ASSUMPTION]
     return [
         _figure(results, "Figures 3 and 5: throughput, a part of that without handovers", "throughput", 3),
         _figure(results, "Figures 4 and 6: timeouts a handover", "timeouts", 2),
         _today(results),
         _side_by_side(results),
-        _held(held),
-        Table(
-            title="What is assumed where the paper is silent",
-            head=["what", "assumed", "by which words"],
-            lines=[list(one) for one in ASSUMED],
-            text="",
-            rows=[],
-        ),
+        _held(by, held),
+        assumed(),
     ]
 
 
-def _held(held: Mapping[Assumption, list[Row]]) -> Table:
+def assumed() -> Table:
+    """What the study assumes."""
+    return Table(
+        title="What is assumed where the paper is silent",
+        head=["what", "assumed", "by which words"],
+        lines=[list(one) for one in ASSUMED],
+        text="",
+        rows=[],
+    )
+
+
+def _held(by: Mapping[Assumption, Results], held: Mapping[Assumption, list[Row]]) -> Table:
     names = [row.id for row in next(iter(held.values())) if row.match is not None]
-    by = {assumption: {row.id: str(row.ours) for row in some} for assumption, some in held.items()}
+    ours = {assumption: {row.id: str(row.ours) for row in some} for assumption, some in held.items()}
     return Table(
         title="What holds of each row with other assumptions",
-        head=["row", *(assumption.name for assumption in by)],
-        lines=[[name, *(some[name] for some in by.values())] for name in names],
+        head=["row", *(assumption.name for assumption in ours)],
+        lines=[
+            *([name, *(some[name] for some in ours.values())] for name in names),
+            *(
+                [
+                    f"throughput of {scheme.name}, {sender.name}",
+                    *(Mean.of(results.throughput(scheme, sender, HIGH_MS)).shown(3) for results in by.values()),
+                ]
+                for sender in (PAPERS[1], PAPERS[3])
+                for scheme in SCHEMES
+            ),
+        ],
         text=words.ASSUMPTIONS,
         rows=[],
     )
@@ -97,10 +113,7 @@ def _today(results: Results) -> Table:
         title="Today's senders in the same figure, and two assists of the home agent between: throughput",
         head=["sender", "scheme", *(f"{delay:+d} ms" for delay in DELAYS_MS)],
         lines=_lines(results, TODAYS, (*SCHEMES, *BETWEEN), DELAYS_MS, "throughput", 3),
-        text=(
-            "Linux's sender with its defaults: RACK, F-RTO, timestamps, tail loss probes. With Mobile IP alone each base station is a foreign "
-            f"agent and there is no domain; its assists run at the home agent. Gaps only, {HARD_MS[0]:+d} to 0 ms."
-        ),
+        text=words.TODAY,
         rows=[],
     )
 
@@ -116,19 +129,16 @@ def _side_by_side(results: Results) -> Table:
     )
     lines = []
     for delay in SIDE_BY_SIDE_MS:
-        for scheme in SCHEMES:
-            if results.has(scheme, _NEWRENO, delay):
+        for scheme in (*SCHEMES, *NAMED):
+            if results.has(scheme, NEWRENO, delay):
                 values = [
-                    Mean.of(results.each(scheme, _NEWRENO, delay, value)).shown(digits) for _, value, digits in columns
+                    Mean.of(results.each(scheme, NEWRENO, delay, value)).shown(digits) for _, value, digits in columns
                 ]
                 lines.append([f"{delay:+d} ms", scheme.name, *values])
     return Table(
         title="The schemes side by side, with NewReno, a handover",
         head=["gap or overlap", "scheme", *(name for name, _, _ in columns)],
         lines=lines,
-        text=(
-            "Interruption and stall are medians of a run. *Ended early* counts every copy: with a trigger and no buffer the candidate drops what "
-            f"comes before the mobile node ({NO_BUFFER.name}). Messages include the renewals of host routes."
-        ),
+        text=words.SIDE_BY_SIDE,
         rows=[],
     )

@@ -22,6 +22,7 @@ from careof.studies._micromobility_runs import (
     BETWEEN,
     DELAYS_MS,
     HARD_MS,
+    NAMED,
     OTHERS,
     PAPERS,
     SCHEMES,
@@ -31,7 +32,7 @@ from careof.studies._micromobility_runs import (
     Downloaded,
     download,
 )
-from careof.studies._micromobility_tables import tables
+from careof.studies._micromobility_tables import NEWRENO, SIDE_BY_SIDE_MS, assumed, tables
 from careof.studies._micromobility_trace import TRACED_MS, Look, watch
 from careof.sweeps.traced import in_turn
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from careof.studies._micromobility_trace import Watched
 
 TITLE = "TCP over micro-mobility"
+
+__all__ = ["REPETITIONS", "TITLE", "assumed", "carry_out", "downloads", "points", "study_of"]
 
 REPETITIONS = 30
 """Of each point; the paper had 10."""
@@ -58,7 +61,8 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     Args:
         out: a directory for the figures and `rows.json`; it is made if need be.
         progress: told how many runs are done of how many.
-        quick: two runs of each point instead of thirty, and of today's senders and with other assumptions one instead of five.
+        quick: two runs of each point instead of thirty, and one instead of five of today's senders and with other
+            assumptions.
         world: where to run it; this study is simulated.
 
     Raises:
@@ -92,6 +96,7 @@ def downloads(repetitions: int, fewer: int) -> list[Download]:
         *points(SCHEMES, PAPERS, DELAYS_MS, repetitions, ASSUMPTION),
         *points(SCHEMES, TODAYS, DELAYS_MS, fewer, ASSUMPTION),
         *(one for one in points(BETWEEN, TODAYS, HARD_MS, fewer, ASSUMPTION) if one.delay_ms is not None),
+        *(one for one in points(NAMED, (NEWRENO,), SIDE_BY_SIDE_MS, fewer, ASSUMPTION) if one.delay_ms is not None),
         *(one for other in OTHERS for one in points(SCHEMES, PAPERS, DELAYS_MS, fewer, other)),
     ]
 
@@ -120,4 +125,4 @@ def study_of(done: Sequence[Downloaded], watched: Sequence[Watched]) -> tuple[St
     }
     results = by[ASSUMPTION]
     held = {assumption: rows(of, []) for assumption, of in by.items()}
-    return Study(title=TITLE, rows=rows(results, watched), tables=tables(results, held)), results
+    return Study(title=TITLE, rows=rows(results, watched), tables=tables(by, held)), results

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use careof_scenario::{CandidateSet, MicroProtocol, Role, Scenario, Trigger, Walk, WhenFull};
+use careof_scenario::{
+    BuildingBlocks, CandidateSet, CellularHandover, MicroProtocol, PathScheme, Role, Scenario, Trigger, Walk,
+    WhenFull,
+};
 
 const DOMAIN: &str = r#"
 duration = "30 s"
@@ -29,6 +32,29 @@ fn parse(text: &str) -> Scenario {
     Scenario::parse("domain.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
+fn blocks(protocol: MicroProtocol) -> BuildingBlocks {
+    let MicroProtocol::BuildingBlocks(blocks) = protocol else { panic!("{protocol:?}") };
+    blocks
+}
+
+#[test]
+fn each_protocol_has_its_own_settings() {
+    let protocol = |text: &str| {
+        let whole = "protocol = \"building-blocks\"\ntrigger = \"source\"";
+        parse(&DOMAIN.replace(whole, text)).mobility.unwrap().micro_mobility.unwrap().protocol
+    };
+    let hard = protocol("protocol = \"cellular-ip\"");
+    assert_eq!(hard, MicroProtocol::CellularIp(CellularHandover::Hard));
+    let soft =
+        protocol("protocol = \"cellular-ip\"\nhandover = \"semi-soft\"\nlead = \"70 ms\"\ndelay = \"9 ms\"");
+    let (lead, delay) = (Duration::from_millis(70), Duration::from_millis(9));
+    assert_eq!(soft, MicroProtocol::CellularIp(CellularHandover::SemiSoft { lead, delay, packets: 50 }));
+    let hawaii = protocol("protocol = \"hawaii\"\nscheme = \"ssf\"\nbuffer = true");
+    assert!(matches!(hawaii, MicroProtocol::Hawaii { scheme: PathScheme::Ssf, buffer: Some(_) }));
+    let multicast = protocol("protocol = \"multicast\"\ntrigger = \"path\"\ncar_set = 3\nbicast = \"1 s\"");
+    assert!(matches!(multicast, MicroProtocol::Multicast { candidates: CandidateSet::Nearest(3), .. }));
+}
+
 #[test]
 fn a_domain_has_all_that_hangs_on_its_gateway() {
     let scenario = parse(DOMAIN);
@@ -43,7 +69,7 @@ fn a_domain_has_all_that_hangs_on_its_gateway() {
     assert_eq!((name(domain.gateway), scenario.node(domain.gateway).role), ("gateway", Role::ForeignAgent));
     let fleet = mobility.fleet.as_ref().unwrap();
     assert!(fleet.stations.iter().all(|station| scenario.node(*station).role == Role::Host));
-    let MicroProtocol::BuildingBlocks(blocks) = domain.protocol;
+    let blocks = blocks(domain.protocol);
     assert_eq!((blocks.trigger, blocks.candidates), (Trigger::Source, CandidateSet::Nearest(1)));
     assert_eq!(
         (blocks.lead, blocks.buffer, blocks.bicast),
@@ -84,9 +110,7 @@ fn a_walk_is_given_or_drawn() {
 fn a_buffer_is_short_or_a_table() {
     let buffer = |text: &str| {
         let scenario = parse(&DOMAIN.replace("\"source\"", &format!("\"source\"\nbuffer = {text}")));
-        let MicroProtocol::BuildingBlocks(blocks) =
-            scenario.mobility.unwrap().micro_mobility.unwrap().protocol;
-        blocks.buffer
+        blocks(scenario.mobility.unwrap().micro_mobility.unwrap().protocol).buffer
     };
     assert_eq!(buffer("false"), None);
     assert_eq!(buffer("true").unwrap().packets, 256);
@@ -127,6 +151,20 @@ fn a_wrong_domain_is_refused_where_it_is_wrong() {
         (trigger, "trigger = \"path\"\ncar_set = 6", "micro_mobility.car_set", "there are 5 base stations"),
         (trigger, "trigger = \"path\"\ncar_set = \"some\"", "micro_mobility.car_set", "or \"all\""),
         (trigger, "forward = \"1 s\"\nbicast = \"1 s\"", "micro_mobility.forward", "with `bicast`"),
+        (trigger, "handover = \"semi-soft\"", "micro_mobility.handover", "\"cellular-ip\""),
+        (trigger, "scheme = \"msf\"", "micro_mobility.scheme", "\"hawaii\""),
+        (
+            "protocol = \"building-blocks\"\ntrigger = \"source\"",
+            "protocol = \"hawaii\"\nbuffer = true",
+            "micro_mobility.buffer",
+            "nobody forwards",
+        ),
+        (
+            "protocol = \"building-blocks\"\ntrigger = \"source\"",
+            "protocol = \"cellular-ip\"\nlead = \"1 s\"",
+            "micro_mobility.lead",
+            "semi-soft",
+        ),
         (trigger, "buffers = true", "micro_mobility.buffers", "did you mean"),
         (trigger, "reactive = true", "micro_mobility.reactive", "write `forward`"),
         ("nodes = 3", "", "micro_mobility", "for mobile nodes with a radio"),

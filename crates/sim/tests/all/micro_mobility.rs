@@ -43,8 +43,8 @@ fn run(words: &[&str], trace: bool) -> (Summary, Columns) {
     )
 }
 
-/// Settings of the building blocks that differ in all that they can do.
-const BLOCKS: [&[&str]; 6] = [
+/// Settings of the building blocks that differ in all that they can do, and the named protocols.
+const BLOCKS: [&[&str]; 11] = [
     &["handover.interruption=200 ms"],
     &["micro_mobility.trigger=source", "handover.interruption=200 ms"],
     &[
@@ -60,6 +60,25 @@ const BLOCKS: [&[&str]; 6] = [
     ],
     &["micro_mobility.trigger=no-path", "micro_mobility.bicast=150 ms", "handover.overlap=150 ms"],
     &["micro_mobility.forward=1 s", "micro_mobility.buffer=true", "handover.interruption=300 ms"],
+    &["micro_mobility.protocol=cellular-ip", "handover.interruption=100 ms"],
+    &[
+        "micro_mobility.protocol=cellular-ip",
+        "micro_mobility.handover=semi-soft",
+        "micro_mobility.delay=10 ms",
+    ],
+    &[
+        "micro_mobility.protocol=hawaii",
+        "micro_mobility.scheme=ssf",
+        "micro_mobility.buffer=true",
+        "handover.interruption=100 ms",
+    ],
+    &["micro_mobility.protocol=hawaii", "micro_mobility.scheme=mnf", "handover.overlap=100 ms"],
+    &[
+        "micro_mobility.protocol=multicast",
+        "micro_mobility.trigger=path",
+        "micro_mobility.buffer=true",
+        "handover.interruption=100 ms",
+    ],
 ];
 
 #[test]
