@@ -15,6 +15,7 @@ use careof_base::{Duration, Instant};
 use careof_wire::dhcp::DhcpMessage;
 use careof_wire::icmp::{IcmpMessage, QuotedDatagram, error_is_allowed};
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits, fragment};
+use careof_wire::micro::{AUTHENTICATOR_LEN, MicroMessage, verify_authenticator};
 use careof_wire::mip4::{Algorithm, Extension, Message, verify_authentication};
 use careof_wire::mip6::{
     self, BindingAuthorization, BindingManagementKey, KeygenToken, MobileHomeAuthentication,
@@ -29,9 +30,10 @@ pub use ipv6::{icmpv6, ipv6};
 pub type Entry = fn(&[u8]);
 
 /// Every entry by its name.
-pub const ENTRIES: [(&str, Entry); 12] = [
+pub const ENTRIES: [(&str, Entry); 13] = [
     ("mip4", mip4),
     ("mip6", mip6),
+    ("micro", micro),
     ("dhcp", dhcp),
     ("icmp", icmp),
     ("ipv4", ipv4),
@@ -158,6 +160,17 @@ pub fn mip6(data: &[u8]) {
             }
         }
     }
+}
+
+/// Micro-mobility messages: what is accepted is emitted byte for byte, but for the authenticator; no bytes are authentic by themselves.
+pub fn micro(data: &[u8]) {
+    assert!(!verify_authenticator(data, b"not the key"));
+    let Ok(message) = MicroMessage::parse(data) else { return };
+    let emitted = message.emit(b"the key");
+    let covered = data.len() - AUTHENTICATOR_LEN;
+    assert_eq!((emitted.len(), &emitted[..covered]), (data.len(), &data[..covered]));
+    assert_eq!(MicroMessage::parse(&emitted), Ok(message));
+    assert!(verify_authenticator(&emitted, b"the key"));
 }
 
 /// DHCP messages: where an option stands is not kept, what it says is.

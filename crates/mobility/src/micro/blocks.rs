@@ -265,9 +265,7 @@ impl BlocksRouter {
         }
         let body = Body::Expect { candidates: candidates.clone() };
         let payload = core.make(now, mobile, core.address, body);
-        self.expect(core, now, received.from, mobile, &candidates, &payload)?;
-        core.confirm(mobile, received.message.timestamp);
-        Ok(())
+        self.expect(core, now, received.from, mobile, &candidates, &payload)
     }
 
     /// Packets for the mobile node go to candidates, too, that are not where the message comes from.

@@ -10,7 +10,7 @@
 //! that the new base station may have: the host finds there what it has not had from the old one yet. When it ends, what waits in the delay
 //! device goes at once, in front of what follows.
 //!
-//! Differences: a message names its station (`careof_wire::micro`), and a mapping that a host's first semi-soft packet makes where there was
+//! Differences: a base station takes packets from hosts only that its link layer has in the cell; a message names its station (`careof_wire::micro`), and a mapping that a host's first semi-soft packet makes where there was
 //! none is an ordinary one. There are at most two mappings for a host: a host hands over to one base station at a time.
 
 use alloc::collections::VecDeque;
@@ -112,6 +112,12 @@ impl CellularIpRouter {
 
     pub(super) fn route(&self, now: Instant, mobile: Ipv4Addr) -> Option<Ports> {
         self.routes.get(now, mobile).map(|mappings| mappings.ports(now))
+    }
+
+    /// Whether a packet that comes from the cell is from a host that is there: data packets renew mappings, and nobody shall renew those of
+    /// others.
+    pub(super) fn is_from_here(&self, core: &Core, from: InterfaceId, source: Ipv4Addr) -> bool {
+        !core.is_cell(from) || !core.domain.contains(source) || self.cell.has(source)
     }
 
     /// A packet from `source` has come from below: the mappings by which packets go back to it last on.

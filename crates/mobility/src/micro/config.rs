@@ -275,8 +275,8 @@ pub struct MulticastMobility {
     pub lead: Duration,
     /// What a station that has joined keeps until the mobile node comes.
     pub buffer: Buffer,
-    /// How long the old station stays joined when the mobile node has left its cell, or has been seen elsewhere: with two stations joined,
-    /// packets come over both.
+    /// How long the old station stays joined when the mobile node has left its cell. If it leaves before the new one joins, the next join has
+    /// to go up to the root instead of to the crossover router.
     pub leave_delay: Duration,
     /// How long a station that has joined waits for the mobile node.
     pub candidate_lifetime: Duration,

@@ -233,7 +233,7 @@ impl Core {
         let Some(interface) = self.cell else { return };
         let station = self.address;
         let message = MicroMessage { mobile, station, origin: station, timestamp, body: Body::Confirm };
-        let payload = message.emit(self.key.mobile_key(mobile).bytes());
+        let payload = self.key.mobile_key(mobile).sign(&message);
         self.outbox.transmit(Transmit { interface, mobile: Some(mobile), payload });
     }
 

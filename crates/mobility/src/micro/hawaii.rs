@@ -8,8 +8,8 @@
 //! |---|---|---|---|
 //! | MSF | nothing | packets go to the new one | each router sends to the new one |
 //! | SSF | packets *from the side of the old one* go to the new one; new branch: all do | packets go to the new one | the crossover router sends to the new one |
-//! | UNF | each router sends to the new one; old branch: nothing is left | nothing is left | nothing |
-//! | MNF | the same, but the crossover router sends to both and the old branch stays | nothing is left | the crossover router sends to the new one; old branch: nothing is left |
+//! | UNF | each router sends to the new one | the entry leads to the new one; what was kept is thrown away | nothing |
+//! | MNF | the same, but the crossover router sends to both and the old branch stays | as with UNF | each router sends to the new one |
 //!
 //! With MSF and SSF the old base station keeps what comes while the host is not in its cell (section 5.1).
 //!
@@ -109,7 +109,7 @@ impl HawaiiRouter {
             return Forward::To(Ports::one(to));
         }
         if core.is_cell(entry.port) {
-            return self.to_cell(core, now, mobile, len);
+            return self.deliver(core, now, mobile, len);
         }
         // What an old branch still gets goes back where it came from.
         if core.is_up(entry.port) {
@@ -118,7 +118,7 @@ impl HawaiiRouter {
         core.forward(from, entry.ports(now))
     }
 
-    fn to_cell(&mut self, core: &Core, now: Instant, mobile: Ipv4Addr, len: u32) -> Forward {
+    fn deliver(&mut self, core: &Core, now: Instant, mobile: Ipv4Addr, len: u32) -> Forward {
         let is_there = self.cell.has(mobile);
         if is_there && !self.buffers.holds(mobile) {
             return Forward::To(core.cell_port());
@@ -170,12 +170,6 @@ impl HawaiiRouter {
             self.refresh = Some(now + self.config.refresh_interval);
         }
         Ok(())
-    }
-
-    fn remove(&mut self, core: &mut Core, mobile: Ipv4Addr) {
-        if self.entries.remove(mobile).is_some() {
-            core.route_event(mobile, Ports::NONE, Change::Removed);
-        }
     }
 
     /// The host is in the cell: with the same entry as before the others are refreshed by routers.
@@ -241,7 +235,6 @@ impl HawaiiRouter {
                 let entry = Entry { interface_based: Some((next, from)), ..Entry::to(port) };
                 self.set(core, now, mobile, entry)?;
             }
-            PathScheme::UnicastNonForwarding if is_old_branch => self.remove(core, mobile),
             PathScheme::MulticastNonForwarding if is_old_branch => {}
             PathScheme::MulticastNonForwarding if entry.is_some_and(|entry| entry.port == next) => {
                 let dual = Some((next, now + self.config.dual_cast));
@@ -272,11 +265,10 @@ impl HawaiiRouter {
             }
             return Ok(());
         }
-        if forwards(scheme) || !core.is_up(from) {
-            self.set(core, now, mobile, Entry::to(from))?;
+        self.set(core, now, mobile, Entry::to(from))?;
+        if forwards(scheme) {
             self.buffers.begin_release(now, mobile);
         } else {
-            self.remove(core, mobile);
             self.buffers.clear(mobile, DiscardReason::CopyNotNeeded);
         }
         core.outbox.event(Event::Moved { mobile });
@@ -304,13 +296,14 @@ impl HawaiiRouter {
         }
         let is_old_branch = core.is_up(next);
         match scheme {
-            PathScheme::MultipleStreamForwarding => self.set(core, now, mobile, Entry::to(next))?,
-            PathScheme::SingleStreamForwarding | PathScheme::MulticastNonForwarding if !is_old_branch => {
+            PathScheme::MultipleStreamForwarding | PathScheme::MulticastNonForwarding => {
+                self.set(core, now, mobile, Entry::to(next))?;
+            }
+            PathScheme::SingleStreamForwarding if !is_old_branch => {
                 // What is still on its way from the old base station needs its entry.
                 let interface_based = self.entries.get(now, mobile).and_then(|entry| entry.interface_based);
                 self.set(core, now, mobile, Entry { interface_based, ..Entry::to(next) })?;
             }
-            PathScheme::MulticastNonForwarding => self.remove(core, mobile),
             PathScheme::SingleStreamForwarding | PathScheme::UnicastNonForwarding => {}
         }
         core.send(Ports::one(next), received.payload);

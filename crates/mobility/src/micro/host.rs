@@ -1,6 +1,5 @@
 //! The mobile host's part of each protocol.
 
-use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
@@ -218,7 +217,7 @@ impl MobileHost {
     fn send(&mut self, now: Instant, station: Ipv4Addr, body: Body) -> u64 {
         let timestamp = self.stamps.next(now);
         let message = MicroMessage { mobile: self.address, station, origin: self.address, timestamp, body };
-        let payload: Vec<u8> = message.emit(self.key.bytes());
+        let payload = self.key.sign(&message);
         self.outbox.transmit(HostTransmit { station, payload });
         timestamp
     }

@@ -33,14 +33,22 @@ pub enum PacketDrop {
     NotAttached,
     /// The mobile node is expected in the cell and not there yet, and nothing is kept for it.
     Early,
+    /// It came from a cell, with the address of a mobile node of the domain that is not there.
+    WrongSource,
     /// What is kept for the mobile node is as much as there may be, or the packet alone is more.
     BufferFull,
 }
 
 impl PacketDrop {
     /// All reasons, in the order of their discriminants.
-    pub const ALL: [Self; 5] =
-        [Self::NotOfDomain, Self::NoRoute, Self::NotAttached, Self::Early, Self::BufferFull];
+    pub const ALL: [Self; 6] = [
+        Self::NotOfDomain,
+        Self::NoRoute,
+        Self::NotAttached,
+        Self::Early,
+        Self::WrongSource,
+        Self::BufferFull,
+    ];
 
     /// The name in traces and counters.
     #[must_use]
@@ -50,6 +58,7 @@ impl PacketDrop {
             Self::NoRoute => "no-route",
             Self::NotAttached => "not-attached",
             Self::Early => "early",
+            Self::WrongSource => "wrong-source",
             Self::BufferFull => "buffer-full",
         }
     }

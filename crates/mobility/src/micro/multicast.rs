@@ -243,9 +243,7 @@ impl MulticastRouter {
             return Err(MessageDrop::WrongStation);
         }
         let payload = core.make(now, mobile, core.address, Body::Expect { candidates: candidates.clone() });
-        self.expect(core, now, received.from, mobile, &candidates, &payload)?;
-        core.confirm(mobile, received.message.timestamp);
-        Ok(())
+        self.expect(core, now, received.from, mobile, &candidates, &payload)
     }
 
     /// Passes the news on to candidates; one of them joins.

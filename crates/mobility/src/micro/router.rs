@@ -10,7 +10,7 @@ use super::cellular_ip::CellularIpRouter;
 use super::config::{RouterConfig, Scheme};
 use super::core::Core;
 use super::hawaii::HawaiiRouter;
-use super::io::{Action, Counters, Event, Forward, Transmit, Wake};
+use super::io::{Action, Counters, Event, Forward, PacketDrop, Transmit, Wake};
 use super::multicast::MulticastRouter;
 use crate::deadline::earliest;
 use crate::packet_buffer::BufferCounters;
@@ -78,27 +78,40 @@ impl Router {
         len: u32,
     ) -> Forward {
         self.core.outbox.called_at(now);
-        let destination = match &mut self.protocol {
-            Protocol::CellularIp(router) => {
-                router.note_uplink(&self.core, now, from, source);
-                destination
-            }
-            Protocol::Multicast(router) => router.mobile(&self.core, destination),
-            Protocol::Blocks(_) | Protocol::Hawaii(_) => destination,
-        };
-        let forward = match (self.core.out_of_domain(from, destination), &mut self.protocol) {
-            (Some(forward), _) => forward,
-            (None, Protocol::Blocks(router)) => router.handle_packet(&self.core, now, from, destination, len),
-            (None, Protocol::CellularIp(router)) => {
-                router.handle_packet(&mut self.core, now, from, destination, len)
-            }
-            (None, Protocol::Hawaii(router)) => router.handle_packet(&self.core, now, from, destination, len),
-            (None, Protocol::Multicast(router)) => {
-                router.handle_packet(&self.core, now, from, destination, len)
-            }
-        };
+        let forward = self.forward(now, from, source, destination, len);
         self.core.outbox.counters.count_packet(forward);
         forward
+    }
+
+    fn forward(
+        &mut self,
+        now: Instant,
+        from: InterfaceId,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        len: u32,
+    ) -> Forward {
+        let core = &mut self.core;
+        let destination = match &mut self.protocol {
+            Protocol::CellularIp(router) if !router.is_from_here(core, from, source) => {
+                return Forward::Drop(PacketDrop::WrongSource);
+            }
+            Protocol::CellularIp(router) => {
+                router.note_uplink(core, now, from, source);
+                destination
+            }
+            Protocol::Multicast(router) => router.mobile(core, destination),
+            Protocol::Blocks(_) | Protocol::Hawaii(_) => destination,
+        };
+        if let Some(forward) = core.out_of_domain(from, destination) {
+            return forward;
+        }
+        match &mut self.protocol {
+            Protocol::Blocks(router) => router.handle_packet(core, now, from, destination, len),
+            Protocol::CellularIp(router) => router.handle_packet(core, now, from, destination, len),
+            Protocol::Hawaii(router) => router.handle_packet(core, now, from, destination, len),
+            Protocol::Multicast(router) => router.handle_packet(core, now, from, destination, len),
+        }
     }
 
     /// Takes in the UDP payload of a message that came in by `from`; `source` is the source address of its IP header.

@@ -6,6 +6,7 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use careof_base::{Allowance, Instant, Used};
+use careof_wire::micro::MicroMessage;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -57,6 +58,12 @@ impl fmt::Debug for NetworkKey {
 pub struct MobileKey([u8; 32]);
 
 impl MobileKey {
+    /// The bytes of a message, signed with this key.
+    #[must_use]
+    pub fn sign(&self, message: &MicroMessage) -> Vec<u8> {
+        message.emit(&self.0)
+    }
+
     pub(super) const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

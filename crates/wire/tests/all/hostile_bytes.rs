@@ -2,10 +2,12 @@
 //!
 //! The same functions that the fuzz targets run, on mutilated messages and on noise.
 
+use std::net::Ipv4Addr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use careof_base::RandomStream;
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::micro::{Body, MicroMessage, PathScheme};
 use careof_wire::protocol;
 
 /// Every sample, whole and from each layer on.
@@ -27,6 +29,7 @@ fn seeds() -> Vec<Vec<u8>> {
     }
     seeds.extend(crate::samples_v6::samples());
     seeds.extend(mobility_headers());
+    seeds.extend(micro_messages());
     // Long samples repeat a pattern, and quadratic work on it teaches nothing; of DHCP it is what pads.
     seeds.retain(|seed| seed.len() <= 200);
     let padded = crate::samples::samples().into_iter().filter(|(name, _)| name.starts_with("dhcp_"));
@@ -39,6 +42,22 @@ fn seeds() -> Vec<Vec<u8>> {
         ),
     );
     seeds
+}
+
+/// Micro-mobility messages of every shape: without addresses, with flags, with one address and with several.
+fn micro_messages() -> Vec<Vec<u8>> {
+    let address = |last| Ipv4Addr::new(10, 1, 0, last);
+    let scheme = PathScheme::MulticastNonForwarding;
+    let bodies = [
+        Body::Attach,
+        Body::RouteUpdate { semi_soft: true },
+        Body::PathSetupUpdate { scheme, old: address(9) },
+        Body::Expect { candidates: vec![address(4), address(5), address(6)] },
+    ];
+    let mobile = Ipv4Addr::new(10, 9, 0, 7);
+    let message =
+        |body| MicroMessage { mobile, station: address(3), origin: mobile, timestamp: 1 << 63, body };
+    bodies.into_iter().map(|body| message(body).emit(b"a network's key")).collect()
 }
 
 /// Mobility Headers of every kind, with all options among them, and what travels in IPv4 of them.

@@ -3,8 +3,9 @@
 use careof_base::Instant;
 use careof_mobility::InterfaceId;
 use careof_mobility::micro::{Buffer, Event, Hawaii, PathScheme, Ports, Scheme};
+use careof_wire::micro::{Body, MicroMessage};
 
-use super::tree::{CELL, Tree, UP, at, even, ms, room_for};
+use super::tree::{CELL, Tree, UP, at, clock, even, host_address, ms, network_key, router_address};
 
 fn scheme(scheme: PathScheme) -> Scheme {
     Scheme::Hawaii(Hawaii { scheme, buffer: Buffer::packets(100), ..Hawaii::default() })
@@ -53,7 +54,7 @@ fn unf_updates_from_the_new_base_station_to_the_old_one() {
     assert_eq!(order(PathScheme::UnicastNonForwarding), [2, 0, 1, 3]);
     let mut tree = handover(PathScheme::UnicastNonForwarding, 0, 0);
     tree.run_until(at(1100));
-    assert_eq!(tree.routes(0), [to(2), None, to(1), None, None, to(CELL.0), None]);
+    assert_eq!(tree.routes(0), [to(2), to(UP.0), to(1), to(UP.0), None, to(CELL.0), None]);
 }
 
 #[test]
@@ -67,6 +68,9 @@ fn mnf_sends_to_both_until_the_old_base_station_has_answered() {
         assert_eq!(tree.routes(0)[0], Some(expected), "at {time} ms");
     }
     tree.run_until(at(4000));
+    assert_eq!(tree.routes(0), [to(2), to(UP.0), to(1), to(UP.0), None, to(CELL.0), None]);
+    // Nobody refreshes the old branch.
+    tree.run_until(at(40_000));
     assert_eq!(tree.routes(0), [to(2), None, to(1), None, None, to(CELL.0), None]);
 }
 
@@ -148,6 +152,20 @@ fn msf_has_several_streams_and_ssf_a_single_one_beside_what_comes_straight() {
 }
 
 #[test]
+fn a_handover_below_one_router_is_told_no_further_up() {
+    for path in PathScheme::ALL {
+        let scheme = scheme(path);
+        let mut tree = Tree::new(&even(), 1, scheme);
+        tree.attach_at(Instant::ZERO, 0, 3);
+        tree.run_until(at(100));
+        let received = tree.router(0).counters().received;
+        tree.hard(&scheme, at(1001), 0, 3, 4, ms(0));
+        tree.run_until(at(1100));
+        assert_eq!((tree.router(0).counters().received, tree.routes(0)[1]), (received, to(2)), "{path:?}");
+    }
+}
+
+#[test]
 fn the_host_hears_of_it_when_the_old_base_station_has_answered() {
     let mut tree = handover(PathScheme::UnicastNonForwarding, 0, 0);
     tree.run_until(at(1016));
@@ -178,14 +196,20 @@ fn entries_last_while_they_are_refreshed_hop_by_hop() {
 }
 
 #[test]
-fn an_old_base_station_that_nobody_knows_ends_the_path_at_the_root() {
-    let mut tree = Tree::new(&even(), 1, scheme(PathScheme::UnicastNonForwarding));
-    tree.attach_at(Instant::ZERO, 0, 3);
-    tree.run_until(at(50));
-    // Its power-up is in the books of 3 alone when the others have forgotten.
-    let mut fresh = Tree::with(&even(), 1, scheme(PathScheme::UnicastNonForwarding), room_for(10));
-    fresh.attach_at(Instant::ZERO, 0, 3);
-    fresh.hard(&scheme(PathScheme::UnicastNonForwarding), at(20), 0, 3, 4, ms(0));
-    fresh.run_until(at(100));
-    assert_eq!(fresh.routes(0), [to(1), to(2), None, None, to(CELL.0), None, None]);
+fn the_path_to_a_base_station_that_nobody_knows_ends_at_the_root() {
+    for path in PathScheme::ALL {
+        let mut tree = Tree::new(&even(), 1, scheme(path));
+        let message = MicroMessage {
+            mobile: host_address(0),
+            station: router_address(5),
+            origin: host_address(0),
+            timestamp: clock().at(Instant::ZERO).to_bits(),
+            body: Body::PathSetupUpdate { scheme: path, old: [203, 0, 113, 1].into() },
+        };
+        let payload = network_key().mobile_key(host_address(0)).sign(&message);
+        tree.inject(5, CELL, host_address(0), &payload);
+        tree.run_until(at(50));
+        assert_eq!(tree.routes(0), [to(2), None, to(1), None, None, to(CELL.0), None], "{path:?}");
+        assert_eq!(tree.router(5).counters().messages_dropped_total(), 0, "the root has answered");
+    }
 }

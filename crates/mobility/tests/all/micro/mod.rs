@@ -4,5 +4,7 @@ mod blocks;
 mod cellular_ip;
 mod equivalence;
 mod hawaii;
+mod hostile;
+mod model;
 mod multicast;
 mod tree;

@@ -312,6 +312,19 @@ impl Tree {
         self.drain(router);
     }
 
+    /// Shows a router a packet as if it had come by this interface.
+    pub(crate) fn inject_packet(
+        &mut self,
+        router: usize,
+        from: InterfaceId,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+    ) {
+        let packet = Packet { id: self.next_id_from_hosts(), source, destination };
+        self.made += 1;
+        self.happen(Item::Packet { router, from, packet });
+    }
+
     /// Lets everything happen that is due by then, in order; then checks the books.
     pub(crate) fn run_until(&mut self, end: Instant) {
         loop {
@@ -517,12 +530,6 @@ impl Tree {
     /// The host routes of all routers for a host.
     pub(crate) fn routes(&self, host: usize) -> Vec<Option<Ports>> {
         self.nodes.iter().map(|node| node.router.route(self.now, host_address(host))).collect()
-    }
-
-    /// Messages that routers and hosts have sent.
-    pub(crate) fn signalling(&self) -> u64 {
-        let routers: u64 = self.nodes.iter().map(|node| node.router.counters().sent).sum();
-        routers + self.hosts.iter().map(|host| host.host.counters().sent).sum::<u64>()
     }
 }
 
