@@ -65,6 +65,8 @@ def for_people(run: Run, style: Style, place: Path) -> str:
         parts.append(stall_table(summary["stalls"], summary["stall_threshold_s"]))
     if summary.get("roaming"):
         parts.append(roaming_table(summary["roaming"]))
+    if summary.get("micro_mobility"):
+        parts.append(domain_in_words(summary["micro_mobility"]))
     if summary.get("black_holes"):
         parts.append(black_hole_table(summary["black_holes"]))
     if summary.get("icmp_filtered"):
@@ -200,6 +202,17 @@ def roaming_table(roaming: Json) -> str:
         )
         + f"\n{_counted(nodes, 'mobile node')} round {_counted(stations, 'station')}"
     )
+
+
+def domain_in_words(domain: Json) -> str:
+    """What a domain of micro-mobility did."""
+    parts = [
+        _counted(domain["messages_sent"], "message"),
+        f"{domain['copies'] or 'no'} copies of packets",
+        f"{_counted(domain['packets_kept'], 'packet')} kept, {domain['packets_released']} sent on",
+    ]
+    discarded = ", ".join(f"{count} {reason}" for reason, count in domain["messages_discarded"].items())
+    return f"domain: {', '.join(parts)}" + (f"; messages discarded: {discarded}" if discarded else "")
 
 
 def black_hole_table(holes: list[Json]) -> str:

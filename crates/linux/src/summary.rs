@@ -65,6 +65,7 @@ impl Director {
             ),
             handovers: metrics.finish(at, &self.books.flow_metrics),
             roaming: None,
+            micro_mobility: None,
             black_holes,
             icmp_filtered,
             links,

@@ -18,6 +18,8 @@ pub enum Section {
     FlowInHandover,
     /// `roaming`.
     Roaming,
+    /// `micro_mobility`.
+    MicroMobility,
     /// An entry of `black_holes`.
     BlackHole,
     /// An entry of `icmp_filtered`.
@@ -36,13 +38,14 @@ pub enum Section {
 
 impl Section {
     /// Every section in the order of the summary.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Run,
         Self::Flow,
         Self::Stall,
         Self::Handover,
         Self::FlowInHandover,
         Self::Roaming,
+        Self::MicroMobility,
         Self::BlackHole,
         Self::Filtered,
         Self::Link,
@@ -62,6 +65,7 @@ impl Section {
             Self::Handover => "handovers[]",
             Self::FlowInHandover => "handovers[].flows[]",
             Self::Roaming => "roaming",
+            Self::MicroMobility => "micro_mobility",
             Self::BlackHole => "black_holes[]",
             Self::Filtered => "icmp_filtered[]",
             Self::Link => "links[]",
@@ -80,6 +84,7 @@ impl Section {
             Self::Handover => "A handover (`handovers[]`)",
             Self::FlowInHandover => "A flow in a handover (`handovers[].flows[]`)",
             Self::Roaming => "Many mobile nodes (`roaming`)",
+            Self::MicroMobility => "A domain of micro-mobility (`micro_mobility`)",
             Self::BlackHole => "A tunnel that swallowed large packets (`black_holes[]`)",
             Self::Filtered => "Messages that were filtered (`icmp_filtered[]`)",
             Self::Link => "A one-way link (`links[]`)",
@@ -114,8 +119,8 @@ const fn define(
 }
 
 use Section::{
-    BlackHole, Capture, Filtered, Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Roaming,
-    Run, Stall,
+    BlackHole, Capture, Filtered, Flow, FlowInHandover, Handover, Link, MicroMobility, Mobility, Packets,
+    Probe, Roaming, Run, Stall,
 };
 
 /// Every key of the summary, in its order.
@@ -179,6 +184,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "The handovers of many mobile nodes (`nodes` in `[mobility]`), counted; there only with them. Each of them is in the \
          trace.",
     ),
+    define(Run, "micro_mobility", "", "What a domain of micro-mobility did; there only with one."),
     define(
         Run,
         "black_holes",
@@ -635,6 +641,36 @@ pub const DEFINITIONS: &[Definition] = &[
     ),
     define(Roaming, "stall_after_median_s", "s", "Its median over all handovers that got so far, to 2 %."),
     define(Roaming, "stall_after_max_s", "s", "The longest such time."),
+    define(
+        MicroMobility,
+        "messages_sent",
+        "",
+        "Messages of the protocol that mobile nodes and routers of the domain sent, each router that passed one on counted: one a link.",
+    ),
+    define(
+        MicroMobility,
+        "messages_discarded",
+        "",
+        "Messages of the protocol that had no effect, by reason; empty if there were none.",
+    ),
+    define(
+        MicroMobility,
+        "copies",
+        "",
+        "Copies of packets that routers made to send them to several neighbors. Each is a packet of its own in `packets`.",
+    ),
+    define(
+        MicroMobility,
+        "packets_kept",
+        "",
+        "Packets that base stations kept for mobile nodes that were not there, copies among them.",
+    ),
+    define(
+        MicroMobility,
+        "packets_released",
+        "",
+        "Of those, packets that went on to the mobile node or to another base station.",
+    ),
     define(BlackHole, "node", "", "Node at which the tunnel begins."),
     define(
         BlackHole,
@@ -842,6 +878,7 @@ mod tests {
                 Handover => &summary["handovers"][0],
                 FlowInHandover => &summary["handovers"][0]["flows"][0],
                 Roaming => &summary["roaming"],
+                MicroMobility => &summary["micro_mobility"],
                 BlackHole => &summary["black_holes"][0],
                 Filtered => &summary["icmp_filtered"][0],
                 Link => &summary["links"][0],

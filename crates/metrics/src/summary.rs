@@ -309,6 +309,21 @@ pub struct MobilitySummary {
     pub discarded: BTreeMap<String, u64>,
 }
 
+/// What a domain of micro-mobility did; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MicroMobilitySummary {
+    /// Messages sent, by mobile nodes and routers.
+    pub messages_sent: u64,
+    /// Messages that had no effect, by reason.
+    pub messages_discarded: BTreeMap<String, u64>,
+    /// Copies of packets that routers made.
+    pub copies: u64,
+    /// Packets that base stations kept.
+    pub packets_kept: u64,
+    /// Those that went on.
+    pub packets_released: u64,
+}
+
 /// Where all packets of the run went; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PacketSummary {
@@ -402,6 +417,9 @@ pub struct Summary {
     /// The handovers of many mobile nodes; `None` where one moves, or nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roaming: Option<RoamingSummary>,
+    /// What a domain of micro-mobility did; `None` without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub micro_mobility: Option<MicroMobilitySummary>,
     /// Tunnels that swallowed large packets, as assists met them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub black_holes: Vec<BlackHoleSummary>,
@@ -491,6 +509,7 @@ pub(crate) mod tests {
             stalls: StallSummary::of([("download", &flow)], end),
             handovers: handovers.finish(end, core::slice::from_ref(&flow)),
             roaming: Some(RoamingSummary::default()),
+            micro_mobility: Some(MicroMobilitySummary::default()),
             black_holes: met,
             icmp_filtered: filtered,
             conservation: BTreeMap::from([("link gsm.down".into(), link.ledger().difference())]),

@@ -51,7 +51,9 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
                 fleet.stations.iter().map(|station| scenario.node(*station).name.as_str()).collect();
             let agent = scenario.node_with_role(Role::HomeAgent);
             let home_agent = agent.map_or("", |agent| scenario.node(agent).name.as_str());
-            Topology::build_with_fleet(&cables, &FleetNetwork { home_agent, stations, nodes })
+            let domain = scenario.mobility.as_ref().and_then(|mobility| mobility.micro_mobility.as_ref());
+            let gateway = domain.map(|domain| scenario.node(domain.gateway).name.as_str());
+            Topology::build_with_fleet(&cables, &FleetNetwork { home_agent, stations, gateway, nodes })
         }
         None => {
             let homes = scenario.mobility.as_ref().map(|mobility| home_networks(scenario, mobility));

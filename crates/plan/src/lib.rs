@@ -27,6 +27,7 @@ mod locator;
 mod media;
 mod message_text;
 mod message_text_v6;
+mod micro_mobility;
 mod mobile_ipv6;
 mod observation;
 mod overview;
@@ -55,6 +56,7 @@ pub use locator::{Cells, Ipv6Plan, Locator, Plan, Subnet};
 pub use media::{Media, OnMedium};
 pub use message_text::describe;
 pub use message_text_v6::describe_ipv6;
+pub use micro_mobility::{DomainPlan, domain};
 pub use mobile_ipv6::{
     Ipv6AgentPlan, NeighborPlan, hardware, ipv4_care_of, ipv6_agent, link_local, neighbors,
 };

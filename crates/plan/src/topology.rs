@@ -211,7 +211,7 @@ pub struct Place {
     pub forwards: bool,
     /// What the scenario says it does.
     pub role: Role,
-    /// A station's radio side, where many nodes move.
+    /// A station's radio side, where many nodes move; of the gateway of a domain, the domain.
     pub cell: Option<Cell>,
     table: Vec<RouteEntry>,
     /// To the home network of many mobile nodes.
@@ -320,6 +320,8 @@ pub struct FleetNetwork<'a> {
     pub home_agent: &'a str,
     /// The stations' nodes.
     pub stations: Vec<&'a str>,
+    /// The node whose cell is the domain that the stations are in, if they are in one.
+    pub gateway: Option<&'a str>,
     /// Of each mobile node: its name, its radio, and at which of the stations it begins.
     pub nodes: Vec<(&'a str, LinkId, usize)>,
 }
@@ -428,7 +430,7 @@ impl Topology {
             place.home = std::mem::replace(&mut place.table[at], NO_ROUTE);
         }
         let mut stations = Vec::new();
-        for (n, station) in fleet.stations.iter().enumerate() {
+        for (n, station) in fleet.stations.iter().chain(&fleet.gateway).enumerate() {
             let id = topology.place_named(station);
             let subnet = Subnet(virtual_home.0 + 1 + n as u16);
             let place = &mut topology.places[usize::from(id.0)];
@@ -701,7 +703,7 @@ mod tests {
         ];
         let nodes = vec![("mobile-1", LinkId(3), 0), ("mobile-2", LinkId(4), 1), ("mobile-3", LinkId(5), 0)];
         let stations = vec!["station-1", "station-2"];
-        let fleet = FleetNetwork { home_agent: "home-agent", stations, nodes };
+        let fleet = FleetNetwork { home_agent: "home-agent", stations, gateway: None, nodes };
         let topology = Topology::build_with_fleet(&cables, &fleet);
         let place = |name| topology.place(topology.find(name).unwrap());
         let home = topology.homes.first().unwrap();

@@ -84,6 +84,7 @@ macro_rules! object {
 
 mod assist;
 mod medium;
+mod micro_mobility;
 
 impl Scenario {
     /// The scenario as one line of JSON: every default filled in, keys in a fixed order, units in their names.
@@ -338,6 +339,9 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
     if let (Json::Object(entries), Some(fast)) = (&mut json, &mobility.fast_handover) {
         entries.push(("fast_handover", fast_handover(fast)));
     }
+    if let (Json::Object(entries), Some(one)) = (&mut json, &mobility.micro_mobility) {
+        entries.push(("micro_mobility", micro_mobility::micro_mobility(scenario, one)));
+    }
     if let (Json::Object(entries), Some(one)) = (&mut json, &mobility.hierarchy) {
         entries.push(("hierarchy", hierarchy(scenario, one)));
     }
@@ -363,6 +367,11 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
         entries.push(("stations", stations));
         entries.push(("every_ns", fleet.round.map(|round| round.every).into()));
         entries.push(("interruption_ns", fleet.round.map(|round| round.interruption).into()));
+        if let Some(round) = fleet.round.filter(|_| mobility.micro_mobility.is_some()) {
+            entries.push(("overlap_ns", round.overlap.into()));
+            entries.push(("spread_ns", round.spread.into()));
+            entries.push(("walk", micro_mobility::walk(scenario, &fleet.stations, &fleet.walk)));
+        }
     }
     json
 }

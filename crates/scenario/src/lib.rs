@@ -40,6 +40,7 @@ mod link;
 mod load;
 mod many;
 mod medium;
+mod micro_mobility;
 mod mobility;
 mod model;
 mod node;
@@ -57,13 +58,14 @@ pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors 
 use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
-    AdvisedBy, Algorithm, AnchorPoint, Assist, AssistException, AssistPlace, BandwidthSource, CareOf,
-    ClientCheck, CopyNumber, Destination, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation,
-    FastHandover, Fleet, Flow, Freeze, Handover, HandoverStyle, Hierarchy, IpVersion, KernelProfile,
-    KernelTcp, KnownRate, Link, LinkId, MapSelection, Medium, MediumId, MobileNode, Mobility,
-    MovementDetection, Node, NodeId, Placed, PolicyRule, Programs, Protocol, QueuedFate, Replay, Role, Round,
-    Routing, RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Unreachability,
-    Workload,
+    AdvisedBy, Algorithm, AnchorPoint, Assist, AssistException, AssistPlace, BandwidthSource, BuildingBlocks,
+    CandidateBuffer, CandidateSet, CareOf, CellularHandover, ClientCheck, CopyNumber, Destination, Dhcp,
+    Discovery, DuplicateAddressDetection, Encapsulation, FastHandover, Fleet, Flow, Freeze, Handover,
+    HandoverStyle, Hierarchy, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId, MapSelection,
+    Medium, MediumId, MicroMobility, MicroProtocol, MobileNode, Mobility, MovementDetection, Node, NodeId,
+    PathScheme, Placed, PolicyRule, Programs, Protocol, QueuedFate, Replay, Role, Round, Routing,
+    RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Trigger, Unreachability,
+    Walk, WhenFull, Workload,
 };
 pub use prefix::Prefix;
 pub use presets::{Preset, preset, presets, presets_json};

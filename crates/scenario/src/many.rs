@@ -2,12 +2,14 @@
 
 use crate::error::Problems;
 use crate::link::LinkDraft;
+use crate::mobility::WalkDraft;
 use crate::mobility::{HandoverDraft, RoundDraft};
-use crate::model::{CareOf, CopyNumber, Fleet, Link, LinkId, NodeId, Role, Round};
+use crate::model::{CareOf, CopyNumber, Fleet, Link, LinkId, NodeId, Role, Round, Walk};
 use crate::pattern::{is_pattern, numbered, shared_out};
 use crate::resolve::{MOBILE, Network};
 use crate::tree::quote;
 use crate::units;
+use crate::words::{nearest, one_of};
 
 /// Many mobile nodes.
 pub(crate) const MOBILES: &str = "mobile-*";
@@ -89,7 +91,7 @@ impl Network {
         draft: &LinkDraft<'_>,
         pattern: &str,
         count: usize,
-        care_of: CareOf,
+        (care_of, more): (CareOf, MoreOfRadios),
         problems: &mut Problems,
     ) -> Option<()> {
         let stations: Vec<NodeId> = if is_pattern(pattern) {
@@ -110,7 +112,7 @@ impl Network {
             return None;
         }
         // Over IPv6 they are routers, which advertise a prefix.
-        for station in stations.iter().filter(|_| care_of == CareOf::ForeignAgent) {
+        for station in stations.iter().filter(|_| care_of == CareOf::ForeignAgent && !more.in_domain) {
             if let Some(node) = self.nodes.get_mut(station.0) {
                 node.role = Role::ForeignAgent;
             }
@@ -119,15 +121,21 @@ impl Network {
             first: NodeId(self.nodes.len()),
             count,
             radio: LinkId(self.links.len()),
+            has_second_radios: more.second,
             stations,
             round: None,
+            walk: Walk::default(),
         };
         let [down, up] = draft.directions.clone().unwrap_or_default();
-        for n in 0..count {
-            let mobile = self.add_node(&numbered(MOBILES, n + 1), Role::Mobile);
+        let mobiles: Vec<NodeId> =
+            (0..count).map(|n| self.add_node(&numbered(MOBILES, n + 1), Role::Mobile)).collect();
+        let names = [draft.name.to_owned(), format!("{}-second", draft.name)];
+        let radios = names.iter().take(if more.second { 2 } else { 1 });
+        for (name, n) in radios.flat_map(|name| (0..count).map(move |n| (name, n))) {
+            let mobile = mobiles[n];
             let station = fleet.stations.get(fleet.first_station(n)).copied().unwrap_or(mobile);
             self.links.push(Link {
-                name: format!("{}-{}", draft.name, n + 1),
+                name: format!("{name}-{}", n + 1),
                 preset: draft.preset,
                 implied: false,
                 ends: [station, mobile],
@@ -151,15 +159,15 @@ impl Network {
     pub(crate) fn put_radios_last(&mut self) {
         if let Some(fleet) = &mut self.fleet {
             let links = self.links.get_mut(fleet.radio.0..).unwrap_or_default();
-            links.rotate_left(fleet.count.min(links.len()));
-            fleet.radio = LinkId(self.links.len() - fleet.count);
+            links.rotate_left(fleet.radios().min(links.len()));
+            fleet.radio = LinkId(self.links.len() - fleet.radios());
         }
     }
 
     /// Takes the handovers round the stations in.
     pub(crate) fn rounds(
         &mut self,
-        rounds: &[RoundDraft],
+        rounds: &[RoundDraft<'_>],
         handovers: &[HandoverDraft<'_>],
         mobile: bool,
         problems: &mut Problems,
@@ -180,7 +188,14 @@ impl Network {
             Some(fleet) if fleet.stations.len() < 2 => {
                 problems.add(at, found, "going round takes two stations at least", None);
             }
-            Some(fleet) => fleet.round = Some(Round { every: first.every, interruption: first.interruption }),
+            Some(_) => {
+                let walk = self.walk(&first.walk, problems);
+                let RoundDraft { every, interruption, overlap, spread, .. } = *first;
+                if let Some(fleet) = &mut self.fleet {
+                    fleet.round = Some(Round { every, interruption, overlap, spread });
+                    fleet.walk = walk;
+                }
+            }
             None if mobile => {
                 let expected = "going round the stations is for many mobile nodes";
                 let hint = "add `nodes` to [mobility], or write `at`, `from` and `to`".to_owned();
@@ -188,6 +203,54 @@ impl Network {
             }
             None => {}
         }
+    }
+}
+
+/// What radios are like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MoreOfRadios {
+    /// Whether each mobile node has two.
+    pub(crate) second: bool,
+    /// Whether the stations are the base stations of a domain, whose gateway is the foreign agent.
+    pub(crate) in_domain: bool,
+}
+
+impl Network {
+    /// The stations of a walk, looked up.
+    fn walk(&self, draft: &WalkDraft<'_>, problems: &mut Problems) -> Walk {
+        let names = match draft {
+            WalkDraft::Round => return Walk::Round,
+            WalkDraft::RandomWaypoint => return Walk::RandomWaypoint,
+            WalkDraft::Given(names) => names,
+        };
+        let stations = self.fleet.as_ref().map(|fleet| fleet.stations.as_slice()).unwrap_or_default();
+        let mut walk = Vec::new();
+        for reference in names {
+            let node = self.by_name.get(reference.name);
+            let Some(station) = node.and_then(|node| stations.iter().position(|station| station == node))
+            else {
+                let names: Vec<&str> = stations
+                    .iter()
+                    .filter_map(|station| Some(self.nodes.get(station.0)?.name.as_str()))
+                    .collect();
+                let near = nearest(reference.name, names.iter().copied());
+                let hint = near.map(|near| format!("did you mean \"{near}\"?"));
+                let expected = format!("the stations are {}", one_of(&names).replace(" or ", " and "));
+                problems.add(reference.place(), quote(reference.name), expected, hint);
+                return Walk::Round;
+            };
+            if walk.last() == Some(&station) {
+                let expected = "a step of the walk leads to another station";
+                problems.add(reference.place(), quote(reference.name), expected, None);
+            }
+            walk.push(station);
+        }
+        if let (Some(last), true) = (names.last(), walk.len() > 1 && walk.first() == walk.last()) {
+            let expected =
+                "behind its last station the walk begins anew, so that this is another one than the first";
+            problems.add(last.place(), quote(last.name), expected, Some("leave it out".to_owned()));
+        }
+        Walk::Given(walk)
     }
 }
 

@@ -96,7 +96,10 @@ pub(crate) const fn usual_early_requests(protocol: Protocol) -> u32 {
     }
 }
 
-const LATER_PROTOCOLS: [&str; 3] = ["proxy-mobile-ipv6", "cellular-ip", "hawaii"];
+const LATER_PROTOCOLS: [&str; 1] = ["proxy-mobile-ipv6"];
+
+/// Protocols that are below this one.
+const OF_MICRO_MOBILITY: [&str; 3] = ["cellular-ip", "hawaii", "building-blocks"];
 
 /// The name of a protocol that is another with a key more.
 const FAST: &str = "fast-mobile-ipv6";
@@ -218,6 +221,13 @@ fn protocol(field: &Field<'_>, problems: &mut Problems) -> Option<Protocol> {
         field.wrong("known are \"mobile-ipv4\" and \"mobile-ipv6\"", Some(hint), problems);
         // Its other keys are those of this one.
         return Some(Protocol::MobileIpv6);
+    }
+    if let Value::Text(text) = &field.node.value
+        && OF_MICRO_MOBILITY.contains(&text.as_str())
+    {
+        let hint = format!("write protocol = \"{text}\" in [micro_mobility], and nothing here");
+        field.wrong("it is of micro-mobility, below Mobile IPv4", Some(hint), problems);
+        return None;
     }
     if refuse_as_protocol(field, problems) {
         // Its other keys are those of this one.
@@ -452,15 +462,32 @@ impl At {
 
 /// A `[[handover]]` table with `every`.
 #[derive(Debug)]
-pub(crate) struct RoundDraft {
+pub(crate) struct RoundDraft<'a> {
     pub(crate) every: Duration,
     pub(crate) interruption: Duration,
+    pub(crate) overlap: Duration,
+    pub(crate) spread: Duration,
+    pub(crate) walk: WalkDraft<'a>,
     pub(crate) origin: Origin,
     pub(crate) path: String,
 }
 
-/// Reads one element of `handover` if it has `every`; the inner `None` if something in it is wrong.
-pub(crate) fn round(field: &Field<'_>, problems: &mut Problems) -> Option<Option<RoundDraft>> {
+/// The way of the mobile nodes from station to station.
+#[derive(Debug, Default)]
+pub(crate) enum WalkDraft<'a> {
+    #[default]
+    Round,
+    RandomWaypoint,
+    Given(Vec<Reference<'a>>),
+}
+
+/// Reads one element of `handover` if it has `every`, where stations are of a domain of micro-mobility or not; the inner `None` if something
+/// in it is wrong.
+pub(crate) fn round<'a>(
+    field: &Field<'a>,
+    in_domain: bool,
+    problems: &mut Problems,
+) -> Option<Option<RoundDraft<'a>>> {
     let Value::Table(table) = &field.node.value else { return None };
     table.get("every")?;
     let before = problems.count();
@@ -468,12 +495,20 @@ pub(crate) fn round(field: &Field<'_>, problems: &mut Problems) -> Option<Option
     let given = reader.get("every")?;
     let every = given.positive_duration(problems);
     reader.refuse(
-        &["at", "from", "to", "notice", "announced", "cancelled", "overlap"],
+        &["at", "from", "to", "notice", "announced", "cancelled"],
         "with `every` the handovers lead round the stations, each mobile node in its own time",
         problems,
     );
+    if !in_domain {
+        reader.refuse(
+            &["overlap", "spread", "walk"],
+            "with `every` it is for the base stations of a domain: add [micro_mobility]",
+            problems,
+        );
+    }
     let style: Option<HandoverStyle> = reader.get("style").and_then(|field| field.word(problems));
     if style == Some(HandoverStyle::MakeBeforeBreak)
+        && !in_domain
         && let Some(field) = reader.get("style")
     {
         let hint = "leave `style` out, or write \"break-before-make\"".to_owned();
@@ -492,16 +527,59 @@ pub(crate) fn round(field: &Field<'_>, problems: &mut Problems) -> Option<Option
     {
         field.wrong("the interruption must be shorter than `every`", None, problems);
     }
+    let interruption = interruption.and_then(|(span, _)| span).unwrap_or_default();
+    let overlap = reader.get("overlap").map(|field| (field.duration(problems).unwrap_or_default(), field));
+    if let Some((span, field)) = overlap.as_ref().filter(|(span, _)| !span.is_zero()) {
+        if !interruption.is_zero() || style == Some(HandoverStyle::BreakBeforeMake) {
+            let expected =
+                "a mobile node is on both stations or on none: with `overlap` there is no interruption";
+            field.wrong(expected, Some("leave one of the two out".to_owned()), problems);
+        } else if every.is_some_and(|every| *span >= every) {
+            field.wrong("the overlap must be shorter than `every`", None, problems);
+        }
+    }
+    let overlap = overlap.map(|(span, _)| span).unwrap_or_default();
+    let spread = reader.get("spread").map(|field| (field.duration(problems).unwrap_or_default(), field));
+    if let (Some((span, field)), Some(every)) = (&spread, every)
+        && *span + interruption.max(overlap) >= every
+    {
+        let expected = "the spread, with the interruption or overlap, must be shorter than `every`";
+        field.wrong(expected, None, problems);
+    }
+    let walk = reader.get("walk").map(|field| walk(&field, problems)).unwrap_or_default();
     if problems.count() > before {
         return Some(None);
     }
     let draft = every.map(|every| RoundDraft {
         every,
-        interruption: interruption.and_then(|(span, _)| span).unwrap_or_default(),
+        interruption,
+        overlap,
+        spread: spread.map(|(span, _)| span).unwrap_or_default(),
+        walk,
         origin: given.node.origin,
         path: given.path.clone(),
     });
     Some(draft)
+}
+
+fn walk<'a>(field: &Field<'a>, problems: &mut Problems) -> WalkDraft<'a> {
+    const EXPECTED: &str = "it must be \"round\", \"random-waypoint\" or an array of stations";
+    match &field.node.value {
+        Value::Text(word) if word == "round" => WalkDraft::Round,
+        Value::Text(word) if word == "random-waypoint" => WalkDraft::RandomWaypoint,
+        Value::List(_) => {
+            let fields = field.list(EXPECTED, problems);
+            if fields.len() < 2 {
+                field.wrong("a walk has two stations at least", None, problems);
+            }
+            WalkDraft::Given(fields.iter().filter_map(|field| Reference::read(field, problems)).collect())
+        }
+        _ => {
+            let hint = "write walk = [\"station-1\", \"station-2\"], for example".to_owned();
+            field.wrong(EXPECTED, Some(hint), problems);
+            WalkDraft::Round
+        }
+    }
 }
 
 /// Reads one element of `handover`; `None` if something in it is wrong.

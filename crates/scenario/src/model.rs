@@ -11,6 +11,7 @@ mod dhcp;
 mod discovery;
 mod fast_handover;
 mod hierarchy;
+mod micro_mobility;
 
 pub use assist::{
     AdvisedBy, Assist, AssistException, AssistPlace, BandwidthSource, Freeze, Placed, RtoFastDecrease,
@@ -20,6 +21,10 @@ pub use dhcp::{ClientCheck, Dhcp, StartDelay};
 pub use discovery::{Discovery, Unreachability};
 pub use fast_handover::FastHandover;
 pub use hierarchy::{AnchorPoint, Hierarchy, MapSelection};
+pub use micro_mobility::{
+    BuildingBlocks, CandidateBuffer, CandidateSet, CellularHandover, MicroMobility, MicroProtocol,
+    PathScheme, Trigger, WhenFull,
+};
 
 /// Everything a run needs to know.
 ///
@@ -248,6 +253,9 @@ pub struct Mobility {
     /// The mobility anchor points, if there are any: with them, mobile nodes are hierarchical ones (RFC 5380). Only with
     /// [`Protocol::MobileIpv6`], all of whose networks have IPv6, and without [`Mobility::fleet`] and [`Mobility::path_monitor`].
     pub hierarchy: Option<Hierarchy>,
+    /// The domain that the base stations are in, if they are in one of micro-mobility. Only with [`Mobility::fleet`] and
+    /// [`Protocol::MobileIpv4`].
+    pub micro_mobility: Option<MicroMobility>,
 }
 
 /// A mobile node that moves by itself.
@@ -283,28 +291,58 @@ pub struct Fleet {
     pub first: NodeId,
     /// How many there are, at least 1.
     pub count: usize,
-    /// The radio of `mobile-1`. Those of the others follow it in [`Scenario::links`], to the end.
+    /// The radio of `mobile-1`. Those of the others follow it in [`Scenario::links`], and then their second ones, to the end.
     pub radio: LinkId,
+    /// Whether each node has a second radio, which is on another station while both are up ([`Round::overlap`]).
+    pub has_second_radios: bool,
     /// The stations in the order in which they are visited, at least 1; with `round` at least 2.
     pub stations: Vec<NodeId>,
     /// When the nodes move on; `None` is never.
     pub round: Option<Round>,
+    /// Which station is next.
+    pub walk: Walk,
 }
 
-/// The handovers of a [`Fleet`]: break before make, and what is in the radio is dropped.
+/// The handovers of a [`Fleet`]: what is in the radio that leaves its station is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     /// From one handover of a node to its next, above zero.
     pub every: Duration,
     /// From leaving a station to the link at the next, shorter than `every`.
     pub interruption: Duration,
+    /// For how long the node is on both stations, shorter than `every`; zero where there is an interruption.
+    pub overlap: Duration,
+    /// Up to how much later than that a handover comes, drawn for each anew; with what comes before shorter than `every`.
+    pub spread: Duration,
+}
+
+/// Which station a node of a [`Fleet`] goes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Walk {
+    /// The next one in order, and from the last to the first.
+    #[default]
+    Round,
+    /// These, as indices of [`Fleet::stations`], again and again; no two in a row are the same, nor are the last and the first. A node begins
+    /// at the first.
+    Given(Vec<usize>),
+    /// A station drawn of all, by those between in order, then another one: a random waypoint on a road of cells.
+    RandomWaypoint,
 }
 
 impl Fleet {
     /// The station, as an index of [`Fleet::stations`], at which the `n`th node, counted from 0, begins.
     #[must_use]
     pub fn first_station(&self, n: usize) -> usize {
-        n % self.stations.len().max(1)
+        match &self.walk {
+            Walk::Given(stations) => stations.first().copied().unwrap_or_default(),
+            Walk::Round | Walk::RandomWaypoint => n % self.stations.len().max(1),
+        }
+    }
+
+    /// How many radios there are in all.
+    #[must_use]
+    pub const fn radios(&self) -> usize {
+        if self.has_second_radios { 2 * self.count } else { self.count }
     }
 
     /// When the `n`th node, counted from 0, leaves its first station: the nodes are spread evenly over the interval.
@@ -318,7 +356,7 @@ impl Fleet {
     /// Whether `link` is the radio of a node.
     #[must_use]
     pub fn is_radio(&self, link: LinkId) -> bool {
-        (self.radio.0..self.radio.0 + self.count).contains(&link.0)
+        (self.radio.0..self.radio.0 + self.radios()).contains(&link.0)
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod discovery;
 pub(crate) mod fast_handover;
 pub(crate) mod link;
 pub(crate) mod medium;
+pub(crate) mod micro_mobility;
 pub(crate) mod node;
 
 pub(crate) static ROOT: Section = Section {
@@ -34,6 +35,7 @@ pub(crate) static ROOT: Section = Section {
         key("nodes", "table of nodes", "by their names", "See `[nodes]`."),
         key("media", "table of media", "none", "See `[media]`."),
         key("mobility", "table", "nobody moves", "See `[mobility]`."),
+        key("micro_mobility", "table", "none", "See `[micro_mobility]`. Needs `[mobility]` with `nodes`."),
         key("handover", "array of tables", "none", "See `[[handover]]`. Needs `[mobility]`."),
         key("flow", "array of tables", "none", "See `[[flow]]`."),
         key("assist", "table", "none", "See `[assist]`."),
@@ -320,7 +322,9 @@ the old one stays up, and the new one carries data from the moment its registrat
 `break-before-make` the old link goes down at `at` and the new one comes up after `interruption`.\n\n\
 Where many move (`nodes` of `[mobility]`), one table with `every` instead of `at`, `from` and `to` sends each of them from \
 station to station, round all of them. Mobile node *i* of *N* leaves for the first time at `every` · *i* / *N*, so that not all move at \
-once. A radio serves one station at a time: these handovers break before they make, and what is in the radio is dropped.",
+once. A radio serves one station at a time: these handovers break before they make, and what is in the radio is dropped. Between base stations \
+of a domain (`[micro_mobility]`) they may overlap: each mobile node then has a second radio like the first (`NAME-second-1` and so on), and a \
+handover leads from one to the other.",
     keys: &[
         key("at", "duration", "required without `every`", "Since the run began; before its end."),
         key("from", "link name", "required without `every`", "The access link in use until then."),
@@ -335,15 +339,29 @@ once. A radio serves one station at a time: these handovers break before they ma
             "style",
             "word",
             "`\"make-before-break\"`; with `every` `\"break-before-make\"`",
-            "`\"make-before-break\"` or `\"break-before-make\"`; with `every` only that.",
+            "`\"make-before-break\"` or `\"break-before-make\"`; with `every` only that, but in a domain: there `overlap` says which.",
         ),
         key("interruption", "duration", "`\"0 s\"`", "Time without any link; only with `break-before-make`."),
         key(
             "overlap",
             "duration",
             "to the end",
-            "Only with `make-before-break`: how long both links are up; then the old one goes down as with \
+            "Only with `make-before-break`, or in a domain: how long both links are up; then the old one goes down as with \
 `break-before-make`. A mobile node that has to find out by advertisements that it moved is not told to change, either.",
+        ),
+        key(
+            "spread",
+            "duration",
+            "`\"0 s\"`",
+            "With `every` in a domain: up to how much later than that a handover comes, drawn for each handover anew.",
+        ),
+        key(
+            "walk",
+            "word or array of stations",
+            "`\"round\"`",
+            "With `every` in a domain: which base station is next. `\"round\"` is the next one in order. `\"random-waypoint\"` takes the base \
+stations for cells along a road: each mobile node draws one, goes there through the cells between, and draws another one. An array names the \
+base stations one after the other, again and again; all mobile nodes begin at its first.",
         ),
         key(
             "queued",
@@ -702,7 +720,7 @@ tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 33] = [
+pub(crate) static SECTIONS: [&Section; 35] = [
     &ROOT,
     &link::LINK,
     &node::NODE,
@@ -717,6 +735,8 @@ pub(crate) static SECTIONS: [&Section; 33] = [
     &discovery::DISCOVERY,
     &fast_handover::FAST_HANDOVER,
     &POLICY,
+    &micro_mobility::MICRO_MOBILITY,
+    &micro_mobility::BUFFER,
     &HANDOVER,
     &FLOW,
     &TCP,

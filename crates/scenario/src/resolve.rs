@@ -3,6 +3,7 @@
 mod addresses;
 mod flows;
 mod hierarchy;
+mod micro_mobility;
 mod mobility;
 mod nodes;
 
@@ -15,12 +16,13 @@ use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::flow::flow;
 use crate::link::{Between, IMPLIED_PRESET, LinkDraft, link};
-use crate::many::{MOBILES, RADIO, is_the_radio};
+use crate::many::{MOBILES, MoreOfRadios, RADIO, is_the_radio};
 use crate::medium::{MediumDraft, media};
+use crate::micro_mobility::{micro_mobility, refuse_other_mobility};
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility, round};
 use crate::model::{
-    Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, IpVersion, Link, LinkId, Medium, Node,
-    NodeId, Protocol, Role, Routing, Scenario,
+    Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, IpVersion, Link, LinkId, Medium,
+    MicroProtocol, Node, NodeId, Protocol, Role, Routing, Scenario,
 };
 use crate::node::{NodeDraft, nodes};
 use crate::pattern::{is_pattern, numbered};
@@ -83,10 +85,12 @@ pub(crate) fn scenario(
     let nodes = nodes(&top, mobility_given.is_some(), many, problems);
     let media = media(&top, problems);
     let links = links(&top, mobility_given.is_some(), &media, files, problems);
+    let micro_given = top.get("micro_mobility");
+    let micro = micro_given.as_ref().and_then(|field| micro_mobility(field, problems));
     let given = tables(&top, "handover", problems);
     let (mut handovers, mut rounds, mut unread) = (Vec::new(), Vec::new(), 0);
     for field in &given {
-        match round(field, problems) {
+        match round(field, micro_given.is_some(), problems) {
             Some(Some(round)) => rounds.push(round),
             Some(None) => unread += 1,
             None => match handover(field, problems) {
@@ -99,9 +103,31 @@ pub(crate) fn scenario(
         tables(&top, "flow", problems).iter().filter_map(|field| flow(field, duration, problems)).collect();
     let assists = top.get("assist").map(|field| assist(&field, problems)).unwrap_or_default();
 
+    if let Some(micro) = &micro {
+        let before = problems.count();
+        refuse_other_mobility(micro, mobility.as_ref(), problems);
+        if problems.count() > before {
+            return None;
+        }
+    }
     // From here on names are looked up, which is pointless where what they name could not be read.
-    let mut network =
-        network(&links, &nodes, &media, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
+    let more = MoreOfRadios {
+        second: rounds.first().is_some_and(|round| !round.overlap.is_zero())
+            || micro.as_ref().and_then(|micro| micro.protocol).is_some_and(MicroProtocol::is_semi_soft),
+        in_domain: micro.is_some(),
+    };
+    let mut network = network(
+        &links,
+        &nodes,
+        &media,
+        mobility.as_ref(),
+        (mobility_given.is_some(), more),
+        &handovers,
+        problems,
+    )?;
+    if let Some(micro) = &micro {
+        network.place_gateway(micro);
+    }
     network.check_ipv4_only(&links, mobility.as_ref(), problems);
     if let Some(mobility) = &mobility {
         network.check_fast_handovers(&links, mobility, problems);
@@ -124,7 +150,8 @@ pub(crate) fn scenario(
             .then(|| handovers.iter().map(|handover| (handover.notice, handover.queued)).collect()),
     });
     let (assists, assist_except) = network.assists(assists, surroundings.as_ref(), problems);
-    let mobility = mobility.and_then(|draft| network.mobility(draft, &nodes, &handovers, problems));
+    let mobility =
+        mobility.and_then(|draft| network.mobility(draft, &nodes, micro.as_ref(), &handovers, problems));
     // A handover that could not be read leaves a gap in the chain of links.
     let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.nodes.as_slice());
     network.give_addresses(&nodes, mobility.as_ref(), ip_version, problems);
@@ -207,7 +234,7 @@ fn network(
     nodes: &[NodeDraft<'_>],
     media: &[MediumDraft<'_>],
     mobility: Option<&MobilityDraft<'_>>,
-    mobile: bool,
+    (mobile, more): (bool, MoreOfRadios),
     handovers: &[HandoverDraft<'_>],
     problems: &mut Problems,
 ) -> Option<Network> {
@@ -306,7 +333,7 @@ fn network(
             problems.add((origin, "mobility"), "no radio", expected, None);
             return None;
         };
-        network.place_radios(draft, stations, count, care_of, problems)?;
+        network.place_radios(draft, stations, count, (care_of, more), problems)?;
     }
     if mobile {
         let places = drafts.iter().map(|draft| (draft.name.to_owned(), draft.ends_place())).collect();

@@ -12,8 +12,8 @@ use careof_tcp::{
 
 use crate::model::{
     AdvisedBy, Algorithm, AssistPlace, BandwidthSource, CareOf, ClientCheck, DuplicateAddressDetection,
-    Encapsulation, HandoverStyle, KernelProfile, MapSelection, MovementDetection, Protocol, QueuedFate,
-    Replay, Role, Routing,
+    Encapsulation, HandoverStyle, KernelProfile, MapSelection, MovementDetection, PathScheme, Protocol,
+    QueuedFate, Replay, Role, Routing, Trigger, WhenFull,
 };
 
 /// A type whose values have names.
@@ -70,6 +70,9 @@ words!(QueuedFate: DrainLate = "drain-late", Drop = "drop", DropWithIcmp = "drop
     BufferAndForward = "buffer-and-forward", Duplicate = "duplicate");
 
 words!(AssistPlace: HomeAgent = "home-agent", ForeignAgent = "foreign-agent", Mobile = "mobile");
+words!(Trigger: None = "none", Source = "source", Path = "path", NoPath = "no-path");
+words!(PathScheme: Msf = "msf", Ssf = "ssf", Unf = "unf", Mnf = "mnf");
+words!(WhenFull: DropOldest = "drop-oldest", DropTail = "drop-tail");
 words!(AdvisedBy: Signal = "signal", Option = "option");
 words!(BandwidthSource: Westwood = "westwood", DeliveryRate = "delivery-rate", Link = "link");
 
@@ -182,6 +185,25 @@ pub(crate) enum NodeRole {
     Host,
 }
 
+/// [`MicroProtocol`](crate::MicroProtocol) without its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MicroProtocolName {
+    BuildingBlocks,
+    CellularIp,
+    Hawaii,
+    Multicast,
+}
+
+/// [`CellularHandover`](crate::CellularHandover) without its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CellularWord {
+    Hard,
+    SemiSoft,
+}
+
+private_words!(MicroProtocolName: BuildingBlocks = "building-blocks", CellularIp = "cellular-ip", Hawaii = "hawaii",
+    Multicast = "multicast");
+private_words!(CellularWord: Hard = "hard", SemiSoft = "semi-soft");
 private_words!(NodeRole: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
     Mobile = "mobile", Map = "map", Router = "router", AccessRouter = "access-router", Host = "host");
 private_words!(MediumKind: CsmaCd = "csma-cd", B = "802.11b", G = "802.11g");

@@ -21,6 +21,7 @@ use careof_wire::udp::UdpHeader;
 
 use crate::drop_cause::NodeDrop;
 use crate::header::Header;
+use crate::micro::DomainMessage;
 use crate::mobile_ipv6::{Ipv6Host, Ipv6Role};
 use crate::observer::Note;
 use crate::packet::PacketRef;
@@ -310,6 +311,10 @@ impl Simulation {
         if self.dhcp_receives(node, interface, header, bytes) {
             return;
         }
+        let interface = match self.domain_message(node, interface, header, bytes) {
+            DomainMessage::Taken => return,
+            DomainMessage::Other(interface) => interface,
+        };
         let interface = InterfaceId(interface.0);
         let (source, destination, ttl) = (header.source.to_ipv4(), header.destination.to_ipv4(), header.ttl);
         match header.protocol {

@@ -94,6 +94,7 @@ impl Simulation {
             senders: None,
             relays: None,
             fleet: None,
+            micro: None,
             topology,
             scenario_file: file.to_owned(),
             scenario,
@@ -108,6 +109,7 @@ impl Simulation {
         simulation.add_media();
         simulation.take_down_absent_links();
         simulation.add_agents()?;
+        simulation.add_domain().map_err(|error| WorldError::Agent(error.to_string()))?;
         simulation.add_dhcp()?;
         simulation.add_flows();
         simulation.add_senders();

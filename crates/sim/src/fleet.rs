@@ -59,6 +59,8 @@ impl Fleet {
         let mut stations: Vec<Station> = (0..topology.places.len()).filter_map(station).collect();
         // In the order of their cells, which is that of the scenario.
         stations.sort_by_key(|station| topology.place(station.node).cell.map(|cell| cell.address));
+        // Behind them is the gateway of a domain, whose cell is the domain.
+        stations.truncate(plan.stations.len());
         let roamer = |(n, slot)| Roamer {
             station: plan.first_station(n) as u32,
             place: None,
@@ -138,6 +140,9 @@ impl Fleet {
 impl Simulation {
     /// A mobile node leaves its station, or arrives at the next one.
     pub(crate) fn roamer_timeout(&mut self, mobile: usize) {
+        if self.micro.is_some() {
+            return self.walk(mobile);
+        }
         let Some(fleet) = &mut self.fleet else { return };
         let round = fleet.round;
         if fleet.roamers[mobile].place.is_some() {
@@ -154,7 +159,7 @@ impl Simulation {
         }
     }
 
-    fn wake_roamer(&mut self, mobile: usize, at: Instant) {
+    pub(crate) fn wake_roamer(&mut self, mobile: usize, at: Instant) {
         if let Some(fleet) = &self.fleet {
             self.queue.set(fleet.roamers[mobile].slot, Some(at));
         }
@@ -214,7 +219,7 @@ impl Simulation {
                 let [down, _] = fleet.ways(mobile);
                 self.transmit_by(node, down, packet);
             }
-            Some(_) => self.drop_packet(node, packet, NodeDrop::LeftCell),
+            Some(_) => self.transmit_in_domain(node, packet, NodeDrop::LeftCell),
             None => self.drop_packet(node, packet, NodeDrop::NoRoute),
         }
     }
@@ -242,7 +247,7 @@ impl Simulation {
         let stations = self.fleet.iter().flat_map(|fleet| &fleet.stations);
         let Some(at) = stations.enumerate().find_map(|(at, station)| (station.node == node).then_some(at))
         else {
-            return self.drop_packet(node, packet, NodeDrop::NoRoute);
+            return self.transmit_in_domain(node, packet, NodeDrop::NoRoute);
         };
         for n in 0.. {
             let Some(fleet) = &self.fleet else { break };
@@ -255,8 +260,25 @@ impl Simulation {
         self.consume(packet);
     }
 
-    /// A mobile node's registration was accepted: its path carries packets both ways.
+    /// A mobile node's registration was accepted: its path carries packets both ways. In a domain that is so once and for all, and its
+    /// handovers are none of Mobile IP's.
     pub(crate) fn roamer_registered(&mut self, mobile: usize) {
+        if self.micro.is_none() {
+            self.roamer_path_ready(mobile);
+        }
+        let Some(fleet) = &self.fleet else { return };
+        let first = fleet.flows.partition_point(|(other, _)| *other < mobile as u32);
+        for at in first.. {
+            let next = self.fleet.as_ref().and_then(|fleet| fleet.flows.get(at).copied());
+            match next {
+                Some((other, flow)) if other == mobile as u32 => self.open_flow(flow),
+                _ => break,
+            }
+        }
+    }
+
+    /// The path of a mobile node carries packets both ways after a handover.
+    pub(crate) fn roamer_path_ready(&mut self, mobile: usize) {
         let now = self.now;
         let Some(fleet) = &mut self.fleet else { return };
         let first = fleet.flows.partition_point(|(other, _)| *other < mobile as u32);
@@ -266,13 +288,6 @@ impl Simulation {
             carries |= measured.any(|index| self.flow_metrics[index].is_waited_for());
         }
         fleet.metrics.on_ready(mobile, now, carries);
-        for at in first.. {
-            let next = self.fleet.as_ref().and_then(|fleet| fleet.flows.get(at).copied());
-            match next {
-                Some((other, flow)) if other == mobile as u32 => self.open_flow(flow),
-                _ => break,
-            }
-        }
     }
 }
 

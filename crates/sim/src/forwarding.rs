@@ -47,7 +47,7 @@ impl Simulation {
             }
             route => {
                 if !self.node(node).place.forwards {
-                    return self.drop_packet(node, packet, NodeDrop::NotForUs);
+                    return self.not_forwarded(node, interface, packet, route);
                 }
                 if self.count_down(node, packet) {
                     self.forward(node, packet, route);
@@ -83,7 +83,7 @@ impl Simulation {
         true
     }
 
-    fn forward(&mut self, node: NodeId, packet: PacketRef, route: Route) {
+    pub(crate) fn forward(&mut self, node: NodeId, packet: PacketRef, route: Route) {
         if self.node(node).assist.is_some() {
             return self.forward_assisted(node, packet, route);
         }
@@ -262,6 +262,23 @@ impl Simulation {
         protocol: u8,
         payload: Vec<u8>,
     ) {
+        let packet = self.message((source, destination), node, ttl, protocol, payload);
+        self.trace_message(node, packet, true);
+        match interface {
+            Some(interface) => self.transmit(node, interface, packet),
+            None => self.route_on(node, packet),
+        }
+    }
+
+    /// A signalling datagram of `node`, not yet on its way.
+    pub(crate) fn message(
+        &mut self,
+        (source, destination): (Locator, Locator),
+        node: NodeId,
+        ttl: u8,
+        protocol: u8,
+        payload: Vec<u8>,
+    ) -> PacketRef {
         let header = Header {
             source,
             destination,
@@ -275,12 +292,7 @@ impl Simulation {
             fragment_offset: 0,
             payload_len: payload.len() as u16,
         };
-        let packet = self.insert(Packet::new(header, Body::Message(payload.into()), None));
-        self.trace_message(node, packet, true);
-        match interface {
-            Some(interface) => self.transmit(node, interface, packet),
-            None => self.route_on(node, packet),
-        }
+        self.insert(Packet::new(header, Body::Message(payload.into()), None))
     }
 
     /// Whether `address` belongs to `node`.

@@ -436,6 +436,7 @@ impl Simulation {
                 Note::Binding(cause) => Event::binding(now, node, cause, detail),
                 Note::Arp(cause) => Event::arp(now, node, link, cause, detail),
                 Note::Handover(cause) => Event::handover(now, node, link, cause, detail),
+                Note::Route(cause) => Event::host_route(now, node, cause, detail),
             });
         }
     }
@@ -462,4 +463,6 @@ pub(crate) enum Note {
     Arp(&'static str),
     /// A phase of a handover.
     Handover(&'static str),
+    /// A host route of micro-mobility changed.
+    Route(&'static str),
 }

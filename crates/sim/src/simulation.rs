@@ -26,6 +26,7 @@ use crate::flow::Flow;
 use crate::handover::Script;
 use crate::ledger::Ledger;
 use crate::media::{OnMedium, SharedMedium};
+use crate::micro::Domain;
 use crate::observer::Observer;
 use crate::packet::{Body, Packet, PacketPool, PacketRef};
 use crate::queue::{EventQueue, Slot};
@@ -59,6 +60,8 @@ pub(crate) enum Component {
     Script,
     /// One of many mobile nodes leaves its station or arrives at the next one.
     Roamer(u32),
+    /// A timer of micro-mobility on a router of a domain, or on a mobile node in it.
+    Domain(NodeId),
 }
 
 /// One direction of a link, and where it leads.
@@ -232,6 +235,8 @@ pub struct Simulation {
     pub(crate) relays: Option<Box<Relays>>,
     /// Where many move: what moves them.
     pub(crate) fleet: Option<Box<Fleet>>,
+    /// Where they move in a domain of micro-mobility: its routers, and what of them is in the mobile nodes.
+    pub(crate) micro: Option<Box<Domain>>,
     /// The static part of the nodes and what lies between them.
     pub(crate) topology: Topology,
     pub(crate) scenario_file: String,
@@ -283,6 +288,7 @@ impl Simulation {
             Component::Reassembly(node) => self.reassembly_timeout(node),
             Component::Script => self.script_timeout(),
             Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
+            Component::Domain(node) => self.domain_timeout(node),
         }
     }
 

@@ -55,11 +55,13 @@ pub enum EventKind {
     Assist,
     /// A node made a packet of another one.
     PacketDerived,
+    /// A host route of micro-mobility changed.
+    HostRoute,
 }
 
 impl EventKind {
     /// Every kind, in the order of the column's dictionary.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::SegmentSent,
         Self::SegmentReceived,
         Self::TcpState,
@@ -77,6 +79,7 @@ impl EventKind {
         Self::FlowEnd,
         Self::Assist,
         Self::PacketDerived,
+        Self::HostRoute,
     ];
 
     /// The name in the `kind` column.
@@ -100,6 +103,7 @@ impl EventKind {
             Self::FlowEnd => "flow-end",
             Self::Assist => "assist",
             Self::PacketDerived => "packet-derived",
+            Self::HostRoute => "host-route",
         }
     }
 }
@@ -400,6 +404,12 @@ impl Event {
         detail: Detail,
     ) -> Self {
         Self::at_node(time, EventKind::Handover, node, link, Body::Cause { cause, detail })
+    }
+
+    /// The host route of a mobile node on the router `node` was `created`, `updated`, `removed` or `expired`.
+    #[must_use]
+    pub fn host_route(time: Instant, node: NodeId, cause: &'static str, detail: Detail) -> Self {
+        Self::at_node(time, EventKind::HostRoute, node, None, Body::Cause { cause, detail })
     }
 
     /// The application on `node` opened `flow`.

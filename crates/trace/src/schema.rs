@@ -262,7 +262,9 @@ pub const KINDS: &[KindSpec] = &[
         kind: EventKind::Handover,
         doc: "A phase of a handover of `node` to `link`. `cause` is `announced`, `initiated`, `link-down`, `link-up`, \
               `registered`, `terminated` or `failed`; with `path_monitor` also `path-silent` and `path-answers`, and with \
-              `leave_bad_paths` the `detail` of `initiated` says what was wrong; with `care_of = \"dhcp\"` also `address-acquired` and `address-lost`.",
+              `leave_bad_paths` the `detail` of `initiated` says what was wrong; with `care_of = \"dhcp\"` also `address-acquired` and `address-lost`. \
+              In a domain of micro-mobility `announced`, `initiated`, `confirmed` (by the base station), `active` and `idle` are of mobile nodes, \
+              `expected`, `arrived`, `moved` and `paged` of routers.",
         columns: &[C::Node, C::Link, C::Cause, C::Detail],
     },
     KindSpec {
@@ -287,10 +289,16 @@ pub const KINDS: &[KindSpec] = &[
     KindSpec {
         kind: EventKind::PacketDerived,
         doc: "A node made a packet of another one, which has a number of its own: `cause` is `fragment`, `copy` (a home \
-              agent's for a further care-of address) or `replay` (an assist's, of what it had kept). Put together again, \
+              agent's for a further care-of address, or a router's in a domain of micro-mobility) or `replay` (an assist's, of what it had kept). Put together again, \
               fragments go on under the number of the one that came last. In the simulator only: of real hosts a copy keeps \
               its number, and whose a fragment is stays unknown.",
         columns: &[C::Node, C::Flow, C::Cause, C::Packet, C::SizeBytes, C::OfPacket],
+    },
+    KindSpec {
+        kind: EventKind::HostRoute,
+        doc: "The host route of a mobile node on a router of a domain of micro-mobility changed. `cause` is `created`, `updated`, \
+              `removed` or `expired`; `detail` has the mobile node and the neighbors to which its packets go now.",
+        columns: &[C::Node, C::Cause, C::Detail],
     },
 ];
 

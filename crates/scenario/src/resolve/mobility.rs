@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::Network;
 use crate::error::Problems;
 use crate::link::LinkDraft;
+use crate::micro_mobility::MicroDraft;
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference};
 use crate::model::{
     Handover, HandoverStyle, Link, LinkId, MobileNode, Mobility, MovementDetection, NodeId, PolicyRule,
@@ -21,6 +22,7 @@ impl Network {
         &self,
         draft: MobilityDraft<'_>,
         nodes: &[NodeDraft<'_>],
+        micro: Option<&MicroDraft<'_>>,
         handovers: &[HandoverDraft<'_>],
         problems: &mut Problems,
     ) -> Option<Mobility> {
@@ -52,6 +54,7 @@ impl Network {
         }
         let mobile_nodes = self.mobile_nodes(&draft, nodes, handovers, &order, problems);
         let hierarchy = self.hierarchy(&draft, nodes, problems);
+        let micro_mobility = micro.and_then(|micro| self.micro_mobility(micro, problems));
         let mut policy = Vec::new();
         for rule in draft.policy {
             let to = self.destination(&rule.to, problems);
@@ -85,6 +88,7 @@ impl Network {
             fast_handover: draft.fast_handover,
             fleet: self.fleet.clone(),
             hierarchy,
+            micro_mobility,
         })
     }
 

@@ -5,6 +5,7 @@ mod errors;
 mod hierarchy;
 mod many;
 mod media;
+mod micro_mobility;
 mod nodes;
 mod ready_scenarios;
 mod resolution;

@@ -1,23 +1,19 @@
 //! Access routers of fast handovers (RFC 5568): which packets they are shown, and which they keep.
-//!
-//! The agent keeps tokens and lengths, the packets are here. A packet that waits counts as queued; a copy that is kept is a value of its
-//! own and no packet of the run until it is sent.
 
 use core::net::Ipv6Addr;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use careof_base::{Instant, Randomness};
-use careof_mobility::v6::access_router::{
-    AccessRouter, AccessRouterConfig, Action, DiscardReason, Event, PacketToken, Verdict, Way,
-};
+use careof_mobility::v6::access_router::{AccessRouter, AccessRouterConfig, Action, Event, Verdict, Way};
 use careof_mobility::v6::{Counters, Input};
 use careof_mobility::{ConfigError, InterfaceId};
 use careof_plan::{Locator, NodeId, Route};
 
 use super::{Ipv6Host, Ipv6Role};
 use crate::drop_cause::NodeDrop;
+use crate::kept::{Kept, KeptPackets};
 use crate::observer::Note;
-use crate::packet::{Packet, PacketRef};
+use crate::packet::PacketRef;
 use crate::simulation::Simulation;
 
 /// An access router, and the packets that it keeps.
@@ -26,9 +22,7 @@ pub(crate) struct AccessRouterHost {
     visitors: Vec<Visitor>,
     /// The links whose mobile node is there.
     present: BTreeSet<InterfaceId>,
-    kept: BTreeMap<PacketToken, Kept>,
-    /// How many of them are packets of the run.
-    held: u64,
+    kept: KeptPackets,
 }
 
 /// Who may be on a link of the router.
@@ -37,13 +31,6 @@ struct Visitor {
     interface: InterfaceId,
     care_of: Ipv6Addr,
     locator: Locator,
-}
-
-enum Kept {
-    /// A copy of what went on.
-    Copy(Box<Packet>),
-    /// The packet itself, which did not.
-    Held(PacketRef),
 }
 
 impl AccessRouterHost {
@@ -59,8 +46,7 @@ impl AccessRouterHost {
         });
         let visitors = visitors.collect();
         let agent = AccessRouter::new(config, random)?;
-        let (present, kept) = (BTreeSet::new(), BTreeMap::new());
-        Ok(Self { agent, visitors, present, kept, held: 0 })
+        Ok(Self { agent, visitors, present: BTreeSet::new(), kept: KeptPackets::default() })
     }
 
     fn visitor_at(&self, locator: Locator) -> Option<Visitor> {
@@ -104,23 +90,12 @@ impl AccessRouterHost {
 
     /// Packets of the run that wait here.
     pub(super) const fn held(&self) -> u64 {
-        self.held
+        self.kept.held()
     }
 
     /// Whether a packet that came in a tunnel from `entry` is taken out of it.
     pub(super) fn accepts_tunnel(&self, source: Ipv6Addr, destination: Ipv6Addr, entry: Ipv6Addr) -> bool {
         self.agent.accepts_reverse_tunnel(source, entry) || self.agent.accepts_tunnel(destination, entry)
-    }
-
-    fn keep(&mut self, token: PacketToken, kept: Kept) {
-        self.held += u64::from(matches!(kept, Kept::Held(_)));
-        self.kept.insert(token, kept);
-    }
-
-    fn take(&mut self, token: PacketToken) -> Option<Kept> {
-        let kept = self.kept.remove(&token)?;
-        self.held -= u64::from(matches!(kept, Kept::Held(_)));
-        Some(kept)
     }
 }
 
@@ -150,12 +125,12 @@ impl Simulation {
             Verdict::PassAndKeep(token) => {
                 let copy = Kept::Copy(Box::new(self.pool[packet].clone()));
                 if let Some(router) = self.access_router(node) {
-                    router.keep(token, copy);
+                    router.kept.keep(token, copy);
                 }
                 self.drive_ipv6(node);
                 return false;
             }
-            Verdict::Hold(token) => router.keep(token, Kept::Held(packet)),
+            Verdict::Hold(token) => router.kept.keep(token, Kept::Held(packet)),
             Verdict::Drop => {
                 self.drop_packet(node, packet, NodeDrop::NotThereYet);
                 return true;
@@ -187,14 +162,10 @@ impl Simulation {
 
     fn act_for_access_router(&mut self, node: NodeId, action: Action) {
         let (Action::Release { token, .. } | Action::Discard { token, .. }) = action;
-        let Some(kept) = self.access_router(node).and_then(|router| router.take(token)) else { return };
+        let Some(kept) = self.access_router(node).and_then(|router| router.kept.take(token)) else { return };
         match (action, kept) {
             (Action::Discard { reason, .. }, Kept::Held(packet)) => {
-                let cause = match reason {
-                    DiscardReason::Full => NodeDrop::BufferFull,
-                    DiscardReason::Expired | DiscardReason::CopyNotNeeded => NodeDrop::BufferExpired,
-                };
-                self.drop_packet(node, packet, cause);
+                self.drop_packet(node, packet, reason.into());
             }
             (Action::Discard { .. }, Kept::Copy(_)) => {}
             (Action::Release { way, .. }, Kept::Held(packet)) => self.release_kept(node, packet, way),

@@ -11,6 +11,7 @@ mod fast_handovers;
 mod fleet;
 mod hierarchical;
 mod media;
+mod micro_mobility;
 mod mobile_ipv6;
 mod no_harm;
 mod path_monitor;

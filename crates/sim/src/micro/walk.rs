@@ -1,0 +1,343 @@
+//! The way of the mobile nodes from base station to base station.
+
+use careof_base::{Duration, Instant, RandomStream};
+use careof_link::Fate;
+use careof_mobility::{InterfaceId, Notice};
+use careof_plan::{Locator, NodeId, OneWayId};
+use careof_scenario::{Fleet, Walk};
+
+use crate::agents::Agent;
+use crate::observer::Note;
+use crate::simulation::Simulation;
+
+use super::Station;
+
+/// The only interface of a mobile node, whichever of its radios is behind it.
+const RADIO: InterfaceId = InterfaceId(0);
+
+/// What a mobile node does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// It comes to the station that it goes to.
+    Arrive,
+    /// The handover is announced.
+    Announce,
+    /// It leaves its station, or, where they overlap, comes to the next one.
+    Leave,
+    /// It leaves the station before.
+    EndOverlap,
+}
+
+/// A mobile node on its way.
+pub(crate) struct Walker {
+    /// By radio, the station that it is on.
+    at: [Option<usize>; 2],
+    /// The radio that it sends by.
+    in_use: usize,
+    /// The station that it goes to, or is at.
+    target: usize,
+    /// Random waypoint: where it wants to end up.
+    waypoint: usize,
+    /// Steps of a given walk.
+    steps: usize,
+    next: Step,
+    /// When the next handover is.
+    leaves: Instant,
+    /// When it would be without any spread.
+    mark: Instant,
+    /// Whether it has been at a station.
+    has_come: bool,
+    random: RandomStream,
+}
+
+impl Walker {
+    /// The `n`th of a fleet, about to come to its first station.
+    pub(super) fn new(fleet: &Fleet, n: usize, random: RandomStream) -> Self {
+        let first = fleet.first_station(n);
+        let mark = fleet.first_handover(n).map_or(Instant::MAX, |span| Instant::ZERO + span);
+        let mut walker = Self {
+            at: [None; 2],
+            in_use: 0,
+            target: first,
+            waypoint: first,
+            steps: 0,
+            next: Step::Arrive,
+            leaves: mark,
+            mark,
+            has_come: false,
+            random,
+        };
+        walker.draw(fleet.round.map_or(Duration::ZERO, |round| round.spread));
+        walker
+    }
+
+    /// The station that it sends to.
+    pub(super) fn station_in_use(&self) -> Option<usize> {
+        self.at[self.in_use]
+    }
+
+    /// The radio that it sends by.
+    pub(super) const fn in_use(&self) -> usize {
+        self.in_use
+    }
+
+    /// The station that it goes to, or is at.
+    pub(super) const fn target(&self) -> usize {
+        self.target
+    }
+
+    /// The radio on the station that is asked for.
+    pub(super) fn radio_at(&self, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+        (0..2).find(|which| self.at[*which].is_some_and(&is_it))
+    }
+
+    /// Draws when the next handover is.
+    fn draw(&mut self, spread: Duration) {
+        let most = u64::try_from(spread.as_nanos()).unwrap_or(u64::MAX - 1);
+        self.leaves = match (self.mark, most) {
+            (Instant::MAX, _) | (_, 0) => self.mark,
+            (mark, most) => mark + Duration::from_nanos(below(&mut self.random, most + 1)),
+        };
+    }
+
+    /// Chooses the next of `count` stations.
+    fn choose(&mut self, walk: &Walk, count: usize) -> usize {
+        match walk {
+            Walk::Round => (self.target + 1) % count.max(1),
+            Walk::Given(stations) => {
+                self.steps = (self.steps + 1) % stations.len().max(1);
+                stations.get(self.steps).copied().unwrap_or_default()
+            }
+            Walk::RandomWaypoint => {
+                while self.waypoint == self.target && count > 1 {
+                    self.waypoint = below(&mut self.random, count as u64) as usize;
+                }
+                if self.waypoint > self.target { self.target + 1 } else { self.target.saturating_sub(1) }
+            }
+        }
+    }
+}
+
+/// A number below `bound`, each as likely as any other to 2^-32 and less.
+fn below(random: &mut RandomStream, bound: u64) -> u64 {
+    (u128::from(random.next_u64()) * u128::from(bound) >> 64) as u64
+}
+
+impl Simulation {
+    /// The next step of a mobile node.
+    pub(crate) fn walk(&mut self, mobile: usize) {
+        let now = self.now;
+        let Some(walker) = self.walker(mobile) else { return };
+        match walker.next {
+            Step::Arrive => {
+                self.come(mobile);
+                self.plan_handover(mobile);
+            }
+            Step::Announce => {
+                self.announce(mobile);
+                if let Some(walker) = self.walker(mobile) {
+                    walker.next = Step::Leave;
+                    let leaves = walker.leaves;
+                    self.wake_roamer(mobile, leaves);
+                }
+            }
+            Step::Leave => {
+                let Some(round) = self.micro.as_ref().and_then(|domain| domain.round) else { return };
+                if let Some(fleet) = &mut self.fleet {
+                    fleet.metrics.on_handover(mobile, now);
+                }
+                let node = self.node_of_host(mobile);
+                self.note(node, None, Note::Handover("initiated"), format_args!(""));
+                if let Some(walker) = self.walker(mobile) {
+                    walker.mark += round.every;
+                    walker.draw(round.spread);
+                    walker.in_use = if round.overlap.is_zero() { walker.in_use } else { 1 - walker.in_use };
+                    walker.next = if round.overlap.is_zero() { Step::Arrive } else { Step::EndOverlap };
+                }
+                if round.overlap.is_zero() {
+                    self.leave_by(mobile, |walker| walker.in_use);
+                    if round.interruption.is_zero() {
+                        return self.walk(mobile);
+                    }
+                    return self.wake_roamer(mobile, now + round.interruption);
+                }
+                self.come(mobile);
+                self.wake_roamer(mobile, now + round.overlap);
+            }
+            Step::EndOverlap => {
+                self.leave_by(mobile, |walker| 1 - walker.in_use);
+                self.plan_handover(mobile);
+            }
+        }
+    }
+
+    fn walker(&mut self, mobile: usize) -> Option<&mut Walker> {
+        self.micro.as_mut()?.hosts.get_mut(mobile).map(|host| &mut host.walker)
+    }
+
+    /// The mobile node is at the station that it went to: what is next?
+    fn plan_handover(&mut self, mobile: usize) {
+        let now = self.now;
+        let Some(domain) = &mut self.micro else { return };
+        let (lead, round, count) = (domain.lead, domain.round, domain.stations.len());
+        let Some(host) = domain.hosts.get_mut(mobile) else { return };
+        if round.is_none() {
+            return;
+        }
+        let walker = &mut host.walker;
+        walker.target = walker.choose(&domain.walk, count);
+        let (next, at) = match lead {
+            Some(lead) => {
+                let before = walker.leaves.since_start().saturating_sub(lead);
+                (Step::Announce, (Instant::ZERO + before).max(now))
+            }
+            None => (Step::Leave, walker.leaves),
+        };
+        walker.next = next;
+        self.wake_roamer(mobile, at);
+    }
+
+    /// The mobile node comes to the station that it goes to, with the radio in use.
+    fn come(&mut self, mobile: usize) {
+        let now = self.now;
+        let node = self.node_of_host(mobile);
+        let Some(domain) = &mut self.micro else { return };
+        let Some(host) = domain.hosts.get_mut(mobile) else { return };
+        let which = host.walker.in_use;
+        let Some(&Station { node: station, address, cell }) = domain.stations.get(host.walker.target) else {
+            return;
+        };
+        let is_first = !std::mem::replace(&mut host.walker.has_come, true);
+        host.walker.at[which] = Some(host.walker.target);
+        let down = domain.radio(mobile, which);
+        let up = OneWayId(down.0 + 1);
+        self.links[down.0 as usize].from = station;
+        let way = &mut self.links[up.0 as usize];
+        (way.to, way.to_interface) = (station, cell);
+        for way in [down, up] {
+            self.links[way.0 as usize].link.set_up(now);
+            self.link_timeout(way);
+        }
+        // The interface of the mobile node is the radio in use.
+        if let Some(interface) = self.node_mut(node).place.interfaces.first_mut() {
+            (interface.out, interface.peer, interface.peer_address) = (up, station, address);
+        }
+        let home = self.topology.address_of(node);
+        if self.micro.as_ref().is_some_and(|domain| domain.is_semi_soft) {
+            self.end_semi_soft(mobile);
+        }
+        self.attached(mobile, station, home, address);
+        self.route_is_there(mobile, station);
+        if is_first {
+            self.link_changed(node, RADIO, true);
+            if let Agent::Mobile(agent) = &mut self.node_mut(node).agent {
+                // The interface is the only one, and it is there.
+                let _ = agent.switch_to(now, RADIO, Notice::None);
+            }
+            self.drive_agent(node);
+        }
+    }
+
+    fn attached(&mut self, mobile: usize, station: NodeId, home: Locator, address: Locator) {
+        let now = self.now;
+        let Some(domain) = &mut self.micro else { return };
+        if let Some(router) = domain.router(station) {
+            router.agent.note_attached(now, home.to_ipv4());
+        }
+        if let Some(host) = domain.hosts.get_mut(mobile) {
+            host.agent.attached(now, address.to_ipv4());
+        }
+        self.drive_router(station);
+        self.drive_host(mobile);
+    }
+
+    /// The radio that `which` chooses leaves its station.
+    fn leave_by(&mut self, mobile: usize, which: impl Fn(&Walker) -> usize) {
+        let now = self.now;
+        let node = self.node_of_host(mobile);
+        let home = self.topology.address_of(node).to_ipv4();
+        let Some(domain) = &mut self.micro else { return };
+        let Some(host) = domain.hosts.get_mut(mobile) else { return };
+        let which = which(&host.walker);
+        let Some(station) = host.walker.at[which].take() else { return };
+        let Some(&Station { node: station, address, .. }) = domain.stations.get(station) else { return };
+        host.agent.detached(now, address.to_ipv4());
+        let down = domain.radio(mobile, which);
+        if let Some(router) = domain.router(station) {
+            router.agent.note_detached(now, home);
+        }
+        for way in [down, OneWayId(down.0 + 1)] {
+            self.links[way.0 as usize].link.set_down(now, Fate::Drop, Fate::Drop);
+            self.link_timeout(way);
+        }
+        self.drive_router(station);
+        self.drive_host(mobile);
+    }
+
+    fn announce(&mut self, mobile: usize) {
+        let now = self.now;
+        let node = self.node_of_host(mobile);
+        let Some(domain) = &mut self.micro else { return };
+        let Some(host) = domain.hosts.get_mut(mobile) else { return };
+        let Some(&Station { node: station, address, cell }) = domain.stations.get(host.walker.target) else {
+            return;
+        };
+        host.agent.announce(now, &[address.to_ipv4()]);
+        if domain.is_semi_soft {
+            // Its other radio sends to the next base station, and listens to nobody yet.
+            let down = domain.radio(mobile, 1 - domain.hosts[mobile].walker.in_use);
+            let up = OneWayId(down.0 + 1);
+            let way = &mut self.links[up.0 as usize];
+            (way.to, way.to_interface) = (station, cell);
+            way.link.set_up(now);
+            self.link_timeout(up);
+        }
+        let next = self.topology.place(station).name.clone();
+        self.note(node, None, Note::Handover("announced"), format_args!("to {next}"));
+        self.drive_host(mobile);
+    }
+
+    /// What a mobile node announced is over: it has come, and its other radio is on no base station, unless they overlap.
+    fn end_semi_soft(&mut self, mobile: usize) {
+        let now = self.now;
+        let Some(domain) = &self.micro else { return };
+        let Some(host) = domain.hosts.get(mobile) else { return };
+        let other = 1 - host.walker.in_use;
+        if host.walker.at[other].is_none() {
+            let up = OneWayId(domain.radio(mobile, other).0 + 1);
+            self.links[up.0 as usize].link.set_down(now, Fate::Drop, Fate::Drop);
+            self.link_timeout(up);
+        }
+    }
+
+    /// A base station has a host route for a mobile node. Where nothing is confirmed, its path is then ready if it is there.
+    pub(super) fn route_is_there(&mut self, mobile: usize, node: NodeId) {
+        let now = self.now;
+        let home = self.topology.address_of(self.node_of_host(mobile)).to_ipv4();
+        let Some(domain) = &mut self.micro else { return };
+        if domain.confirms {
+            return;
+        }
+        let Some(host) = domain.hosts.get(mobile) else { return };
+        let at = host.walker.at[host.walker.in_use].and_then(|at| domain.stations.get(at));
+        let Some(&Station { cell, .. }) = at.filter(|at| at.node == node) else { return };
+        let Some(router) = domain.router(node) else { return };
+        let ports = router.agent.route(now, home);
+        if ports.is_some_and(|ports| ports.contains(InterfaceId(cell.0))) {
+            self.roamer_path_ready(mobile);
+        }
+    }
+
+    /// A base station has confirmed a message of a mobile node: the path is ready, or was before.
+    pub(super) fn host_confirmed(&mut self, mobile: usize, station: Locator) {
+        let Some(domain) = &self.micro else { return };
+        let is_at = domain.hosts.get(mobile).is_some_and(|host| {
+            let walker = &host.walker;
+            let at = walker.at[walker.in_use].and_then(|at| domain.stations.get(at));
+            at.is_some_and(|at| at.address == station)
+        });
+        if is_at {
+            self.roamer_path_ready(mobile);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+"""The rows of the study `micromobility`: what the paper states, and whether our runs say so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from careof.studies import Row
+from careof.studies import _micromobility_words as words
+from careof.studies._mean import Mean
+from careof.studies._micromobility_results import difference
+from careof.studies._micromobility_runs import BICAST, BUFFER, NO_BUFFER, PAPERS, SCHEMES, SOFT_MS
+from careof.studies._parts import all_match, part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from careof.studies._micromobility_results import Difference, Results
+    from careof.studies._micromobility_runs import Scheme, Sender
+    from careof.studies._micromobility_trace import Watched
+
+HIGH_MS = (-500, -400, -300)
+"""Gaps that are long."""
+LOW_MS = (-100, 0)
+"""Gaps that are short: "Fig 5, 100ms and 0ms" of section III B.1."""
+CONSTANT = 0.2
+"""Timeouts are almost constant where the most are no more than so much of their mean above the fewest."""
+LITTLE = 0.1
+"""Throughputs differ little where the best is no more than so much of the path without handovers above the worst."""
+PEAK_MS = 300
+"""To here throughput is said to rise with the overlap, and beyond to fall."""
+
+TAHOE, RENO, NEWRENO, SACK = PAPERS
+
+
+def rows(results: Results, watched: Sequence[Watched]) -> list[Row]:
+    """All rows."""
+    return [
+        _row("M1", "long gaps: best with noBuffer, worst with buffer", "noBuffer best, buffer worst", _m1(results)),
+        _row("M2", "timeouts: constant with noBuffer, fewer with shorter gaps otherwise", "so", _m2(results)),
+        _row("M3", "short gaps: fewest timeouts with buffer, throughputs alike", "so", _m3(results)),
+        _row("M4", "noBuffer dips at -100 ms, because the timeout comes later", "dip", _m4(results, watched)),
+        _row(
+            "M5", "soft: peaks of buffer, noBuffer, biCast in order; rises to +300 ms, then falls", "so", _m5(results)
+        ),
+        _row("M6", "soft: Reno worst, Tahoe near its successors, timeouts or not", "so", _m6(results)),
+        Row(
+            id="M7",
+            what="SCTP, further schemes, a model of the interaction",
+            paper="future work",
+            ours="see the tables",
+            low=None,
+            high=None,
+            match=None,
+            explanation=words.M7,
+        ),
+    ]
+
+
+def _row(name: str, what: str, paper: str, parts: list[dict[str, Any]]) -> Row:
+    judged = [one for one in parts if one["match"] is not None]
+    met = sum(bool(one["match"]) for one in judged)
+    return Row(
+        id=name,
+        what=what,
+        paper=paper,
+        ours=f"{met} of {len(judged)} hold",
+        low=None,
+        high=None,
+        match=all_match(parts),
+        explanation=words.EXPLANATIONS[name],
+        parts=parts,
+    )
+
+
+def _above(what: str, found: Difference) -> dict[str, Any]:
+    return part(what, "above 0", found.shown(), match=found.is_above)
+
+
+def _span(delays: Sequence[int]) -> str:
+    return f"{delays[0]:+d} to {delays[-1]:+d} ms" if len(delays) > 1 else f"{delays[0]:+d} ms"
+
+
+def _compared(
+    results: Results, senders: Sequence[Sender], one: Scheme, other: Scheme, delays: Sequence[int]
+) -> list[dict[str, Any]]:
+    return [
+        _above(
+            f"{sender.name}: throughput of {one.name} less that of {other.name}, {_span(delays)}",
+            difference(results.throughput(one, sender, delays), results.throughput(other, sender, delays)),
+        )
+        for sender in senders
+    ]
+
+
+def _m1(results: Results) -> list[dict[str, Any]]:
+    return [
+        *_compared(results, PAPERS, NO_BUFFER, BICAST, HIGH_MS),
+        *_compared(results, PAPERS, BICAST, BUFFER, HIGH_MS),
+        *_compared(results, PAPERS, NO_BUFFER, BUFFER, HIGH_MS),
+    ]
+
+
+def _m2(results: Results) -> list[dict[str, Any]]:
+    parts = []
+    delays = (-500, -400, -300, -200, -100)
+    for sender in PAPERS:
+        means = [results.mean(NO_BUFFER, sender, delay, "timeouts").value for delay in delays]
+        middle = sum(means) / len(means)
+        change = (max(means) - min(means)) / middle if middle else 0.0
+        parts.append(
+            part(
+                f"{sender.name}: noBuffer, most less fewest timeouts of -500 to -100 ms, of their mean {middle:.2f}",
+                "almost 0",
+                round(change, 3),
+                None,
+                CONSTANT,
+            )
+        )
+    for scheme in (BUFFER, BICAST):
+        parts += [
+            _above(
+                f"{sender.name}: {scheme.name}, timeouts a handover at -500 ms less those at -100 ms",
+                difference(results.timeouts(scheme, sender, [-500]), results.timeouts(scheme, sender, [-100])),
+            )
+            for sender in PAPERS
+        ]
+    return parts
+
+
+def _m3(results: Results) -> list[dict[str, Any]]:
+    parts = []
+    for sender in PAPERS:
+        parts += [
+            _above(
+                f"{sender.name}: timeouts of {other.name} less those of buffer, {_span(LOW_MS)}",
+                difference(results.timeouts(other, sender, LOW_MS), results.timeouts(BUFFER, sender, LOW_MS)),
+            )
+            for other in (NO_BUFFER, BICAST)
+        ]
+    for sender in PAPERS:
+        means = [Mean.of(results.throughput(scheme, sender, LOW_MS)).value for scheme in SCHEMES]
+        spread = max(means) - min(means)
+        what = f"{sender.name}: best less worst throughput of the three, {_span(LOW_MS)}"
+        parts.append(part(what, "little", round(spread, 3), None, LITTLE))
+    return parts
+
+
+def _m4(results: Results, watched: Sequence[Watched]) -> list[dict[str, Any]]:
+    parts = []
+    for sender in PAPERS:
+        there = results.throughput(NO_BUFFER, sender, [-100])
+        parts += [
+            _above(
+                f"{sender.name}: throughput of noBuffer at {beside:+d} ms less that at -100 ms",
+                difference(results.throughput(NO_BUFFER, sender, [beside]), there),
+            )
+            for beside in (-200, 0)
+        ]
+    return [*parts, *(part(one.what, "-", one.shown, match=None) for one in watched)]
+
+
+def _m5(results: Results) -> list[dict[str, Any]]:
+    def over_all(scheme: Scheme, delay: int) -> list[float]:
+        columns = [results.throughput(scheme, sender, [delay]) for sender in PAPERS]
+        return [sum(row) / len(row) for row in zip(*columns, strict=True)]
+
+    peaks = {scheme: max(SOFT_MS, key=lambda delay: Mean.of(over_all(scheme, delay)).value) for scheme in SCHEMES}
+    parts = [
+        part(
+            f"{scheme.name}: overlap of the peak over all senders, ms",
+            f"about +{PEAK_MS}",
+            f"{peaks[scheme]:+d} ({Mean.of(over_all(scheme, peaks[scheme])).shown(3)})",
+            match=None,
+        )
+        for scheme in SCHEMES
+    ]
+    for one, other in ((BUFFER, NO_BUFFER), (NO_BUFFER, BICAST)):
+        found = difference(over_all(one, peaks[one]), over_all(other, peaks[other]))
+        parts.append(_above(f"peak of {one.name} less that of {other.name}", found))
+    for scheme in SCHEMES:
+        rise = difference(over_all(scheme, PEAK_MS), over_all(scheme, 0))
+        fall = difference(over_all(scheme, PEAK_MS), over_all(scheme, 500))
+        parts.append(_above(f"{scheme.name}: throughput at +{PEAK_MS} ms less that at 0", rise))
+        parts.append(_above(f"{scheme.name}: throughput at +{PEAK_MS} ms less that at +500 ms", fall))
+    return parts
+
+
+def _m6(results: Results) -> list[dict[str, Any]]:
+    soft = tuple(delay for delay in SOFT_MS if delay)
+    parts = []
+    for other in (TAHOE, NEWRENO, SACK):
+        parts += [
+            _above(
+                f"{scheme.name}: throughput of {other.name} less that of Reno, {_span(soft)}",
+                difference(results.throughput(scheme, other, soft), results.throughput(scheme, RENO, soft)),
+            )
+            for scheme in SCHEMES
+        ]
+    for scheme in SCHEMES:
+        tahoe = results.throughput(scheme, TAHOE, soft)
+        best = max(Mean.of(results.throughput(scheme, other, soft)).value for other in (NEWRENO, SACK))
+        behind = best - Mean.of(tahoe).value
+        what = f"{scheme.name}: throughput of the better of NewReno and SACK less that of Tahoe, {_span(soft)}"
+        parts.append(part(what, "marginal", round(behind, 3), None, LITTLE))
+    few = (100, 200)
+    for scheme in SCHEMES:
+        more = difference(results.timeouts(scheme, TAHOE, few), results.timeouts(scheme, RENO, few))
+        faster = difference(results.throughput(scheme, TAHOE, few), results.throughput(scheme, RENO, few))
+        parts.append(
+            part(
+                f"{scheme.name}: Tahoe has more timeouts than Reno, {_span(few)}, and more throughput",
+                "yes",
+                f"timeouts {more.shown(2)}; throughput {faster.shown()}",
+                match=more.is_above and faster.is_above,
+            )
+        )
+    return parts

@@ -1,0 +1,128 @@
+"""TCP over micro-mobility: the paper "TCP over Micro Mobility Protocols: A Systematic Ripple Effect Analysis".
+
+The paper takes micro-mobility protocols apart into building blocks - who gets packets before a handover, whether it
+keeps them, whether the network sends to two base stations - and measures four TCPs over them, with a gap between two
+base stations (a hard handover) or an overlap (a soft one). Here the same blocks carry the same TCPs over the same tree;
+then today's senders.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from careof.errors import WorldError
+from careof.runs import SIMULATED
+from careof.studies import Study
+from careof.studies._files import as_json, refuse, write
+from careof.studies._micromobility_results import Results
+from careof.studies._micromobility_rows import rows
+from careof.studies._micromobility_runs import (
+    ASSUMPTION,
+    BETWEEN,
+    DELAYS_MS,
+    HARD_MS,
+    NAMED,
+    OTHERS,
+    PAPERS,
+    SCHEMES,
+    TODAYS,
+    Assumption,
+    Download,
+    Downloaded,
+    download,
+)
+from careof.studies._micromobility_tables import NEWRENO, SIDE_BY_SIDE_MS, assumed, tables
+from careof.studies._micromobility_trace import TRACED_MS, Look, watch
+from careof.sweeps.traced import in_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from careof.studies import Watcher
+    from careof.studies._micromobility_runs import Scheme, Sender
+    from careof.studies._micromobility_trace import Watched
+
+TITLE = "TCP over micro-mobility"
+
+__all__ = ["REPETITIONS", "TITLE", "assumed", "carry_out", "downloads", "points", "study_of"]
+
+REPETITIONS = 30
+"""Of each point; the paper had 10."""
+FEWER_REPETITIONS = 5
+"""With other assumptions, and with today's senders."""
+QUICK_REPETITIONS = (2, 1)
+
+
+def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False, world: str = SIMULATED) -> Study:
+    """Run the paper's simulations again and hold what it says of them beside ours.
+
+    Args:
+        out: a directory for the figures and `rows.json`; it is made if need be.
+        progress: told how many runs are done of how many.
+        quick: two runs of each point instead of thirty, and one instead of five of today's senders and with other
+            assumptions.
+        world: where to run it; this study is simulated.
+
+    Raises:
+        OutputError: `out` cannot be written.
+        WorldError: it is to run on Linux hosts, which have no domains of micro-mobility.
+    """
+    refuse(out)
+    if world != SIMULATED:
+        raise WorldError(
+            "the study micromobility is simulated: Linux hosts have no domains of micro-mobility yet",
+            hint="leave out --world",
+        )
+    wanted = downloads(*QUICK_REPETITIONS) if quick else downloads(REPETITIONS, FEWER_REPETITIONS)
+    work: list[Callable[[Watcher], Any]] = [partial(download, one) for one in wanted]
+    work += [partial(watch, Look(delay)) for delay in TRACED_MS]
+    found = list(in_turn(work, progress))
+    done = [one for one in found if isinstance(one, Downloaded)]
+    watched = [one for some in found if isinstance(some, list) for one in some]
+    study, results = study_of(done, watched)
+    if out is not None:
+        from careof.studies._micromobility_figures import pictures
+
+        files = {f"{picture.name}.png": picture.png for picture in pictures(results)}
+        study.files.extend(write(out, {"rows.json": as_json(study.rows_as_json()), **files}))
+    return study
+
+
+def downloads(repetitions: int, fewer: int) -> list[Download]:
+    """All runs, in the order of their points."""
+    return [
+        *points(SCHEMES, PAPERS, DELAYS_MS, repetitions, ASSUMPTION),
+        *points(SCHEMES, TODAYS, DELAYS_MS, fewer, ASSUMPTION),
+        *(one for one in points(BETWEEN, TODAYS, HARD_MS, fewer, ASSUMPTION) if one.delay_ms is not None),
+        *(one for one in points(NAMED, (NEWRENO,), SIDE_BY_SIDE_MS, fewer, ASSUMPTION) if one.delay_ms is not None),
+        *(one for other in OTHERS for one in points(SCHEMES, PAPERS, DELAYS_MS, fewer, other)),
+    ]
+
+
+def points(
+    schemes: Sequence[Scheme], senders: Sequence[Sender], delays: Sequence[int], count: int, assumption: Assumption
+) -> list[Download]:
+    """So many runs of each point, and one of each sender without handovers."""
+    return [
+        *(Download(schemes[0], sender, None, 0, assumption) for sender in senders),
+        *(
+            Download(scheme, sender, delay, repetition, assumption)
+            for scheme in schemes
+            for sender in senders
+            for delay in delays
+            for repetition in range(count)
+        ),
+    ]
+
+
+def study_of(done: Sequence[Downloaded], watched: Sequence[Watched]) -> tuple[Study, Results]:
+    """The rows and tables of what was run."""
+    by = {
+        assumption: Results(one for one in done if one.of.assumption == assumption)
+        for assumption in (ASSUMPTION, *OTHERS)
+    }
+    results = by[ASSUMPTION]
+    held = {assumption: rows(of, []) for assumption, of in by.items()}
+    return Study(title=TITLE, rows=rows(results, watched), tables=tables(by, held)), results

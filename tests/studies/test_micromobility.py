@@ -1,0 +1,128 @@
+"""The study `micromobility`: the paper's network and blocks, what is made of its runs, and the page that holds it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from careof import run
+from careof.errors import InputError, WorldError
+from careof.studies import Study, micromobility
+from careof.studies._micromobility_results import Results, difference
+from careof.studies._micromobility_runs import (
+    ASSUMPTION,
+    BICAST,
+    BUFFER,
+    DELAYS_MS,
+    HANDOVERS,
+    NAMED,
+    NO_BUFFER,
+    PAPERS,
+    TODAYS,
+    Download,
+    download,
+)
+from careof.studies._micromobility_tables import SIDE_BY_SIDE_MS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "studies" / "micromobility.md"
+BEGIN = "<!-- Printed by `careof study micromobility --markdown`; UPDATE_DOCS=1 pytest tests/studies renews it. -->\n"
+END = "<!-- End of what is printed. -->\n"
+TAHOE, RENO, NEWRENO, SACK = PAPERS
+
+
+def test_each_run_has_the_papers_twenty_handovers_and_no_other_registration() -> None:
+    for scheme in (BUFFER, NO_BUFFER, BICAST, *NAMED):
+        for delay in SIDE_BY_SIDE_MS:
+            one = download(Download(scheme, NEWRENO, delay, 1, ASSUMPTION))
+            assert one.handovers == HANDOVERS, (scheme.name, delay)
+            assert one.messages > HANDOVERS, (scheme.name, delay)
+    summary = run(Download(BUFFER, RENO, -100, 0, ASSUMPTION).scenario(), trace=False).summary
+    assert summary["mobility"]["registrations_sent"] == 1
+    assert not any(summary["conservation"].values())
+    nodes = {one["name"].split(".")[0] for one in summary["links"]}
+    assert sum(name.startswith("cell-") for name in nodes) == 21
+
+
+def test_repetitions_differ_in_when_handovers_come_and_schemes_do_not() -> None:
+    def begun(scheme: object, repetition: int) -> list[int]:
+        of = Download(scheme, RENO, -100, repetition, ASSUMPTION)  # type: ignore[arg-type]
+        events = run(of.scenario(), repetition=repetition).events.to_pydict()
+        rows = zip(events["time_ns"], events["kind"], events["cause"], strict=True)
+        return [at for at, kind, cause in rows if (kind, cause) == ("handover", "initiated")][1:]
+
+    first = begun(BUFFER, 0)
+    assert len(first) == HANDOVERS
+    assert first == begun(NO_BUFFER, 0)
+    assert first != begun(BUFFER, 1)
+
+
+def test_a_difference_is_real_where_it_is_large_beside_its_spread() -> None:
+    found = difference([2.0, 3.0, 4.0, 5.0], [1.0, 1.9, 3.1, 4.0])
+    # By hand: mean 1, standard deviation 0.0816, t = 24.5 with 3 degrees of freedom.
+    assert found.mean.value == pytest.approx(1.0)
+    assert found.p == pytest.approx(7.4e-5, rel=0.05)
+    assert found.is_above
+    back = difference([1.0, 1.9, 3.1, 4.0], [2.0, 3.0, 4.0, 5.0])
+    assert back.p == pytest.approx(1 - found.p)
+    assert not back.is_above
+    assert difference([1.0, 2.0], [1.0, 2.0]).p == 1.0
+    assert not difference([2.0], [1.0]).is_above
+
+
+def test_a_buffer_ends_a_long_gap_with_fewer_timeouts_than_none() -> None:
+    runs = [
+        download(Download(scheme, sender, delay, repetition, ASSUMPTION))
+        for scheme in (BUFFER, NO_BUFFER)
+        for sender in (RENO, TODAYS[0])
+        for delay in (-500, None)
+        for repetition in range(2)
+    ]
+    results = Results(runs)
+    for sender in (RENO, TODAYS[0]):
+        with_one, without = (results.mean(scheme, sender, -500, "timeouts").value for scheme in (BUFFER, NO_BUFFER))
+        assert with_one < without
+
+
+def test_all_points_are_run() -> None:
+    wanted = micromobility.downloads(3, 1)
+    assert len({(one.scheme, one.sender, one.delay_ms, one.repetition, one.assumption) for one in wanted}) == len(
+        wanted
+    )
+    of_a_point = [one for one in wanted if (one.scheme, one.sender, one.delay_ms) == (BUFFER, RENO, 0)]
+    assert len(of_a_point) == 3 + 3
+    assert {one.delay_ms for one in wanted} == {None, *DELAYS_MS}
+
+
+def test_linux_hosts_and_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match="is simulated"):
+        micromobility.carry_out(None, None, world="linux")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write there"):
+        micromobility.carry_out(tmp_path / "file" / "out", None)
+
+
+def test_the_page_holds_what_is_printed() -> None:
+    before, rest = PAGE.read_text().split(BEGIN)
+    held, after = rest.split(END)
+    if os.environ.get("UPDATE_DOCS") == "1":
+        printed = micromobility.carry_out(None, None).as_markdown().split("\n", 2)[2].strip()
+        PAGE.write_text(f"{before}{BEGIN}\n{printed}\n\n{END}{after}")
+        return
+    # The whole takes minutes: two points by all their runs, and all that hangs on no run.
+    wanted = [
+        *micromobility.points((BUFFER,), (RENO,), (-500,), micromobility.REPETITIONS, ASSUMPTION),
+        *micromobility.points((NO_BUFFER,), (SACK,), (100,), micromobility.REPETITIONS, ASSUMPTION),
+    ]
+    results = Results(download(one) for one in wanted)
+    for scheme, sender, delay in ((BUFFER, RENO, -500), (NO_BUFFER, SACK, 100)):
+        for what, digits in (("throughput", 3), ("timeouts", 2)):
+            shown = results.mean(scheme, sender, delay, what).shown(digits)
+            column = 2 + DELAYS_MS.index(delay)
+            lines = [line.strip("| ").split(" | ") for line in held.splitlines()]
+            cells = {line[column] for line in lines if line[:2] == [sender.name, scheme.name] and len(line) > column}
+            assert shown in cells, "run UPDATE_DOCS=1 pytest tests/studies"
+    some = Study(micromobility.TITLE, [], tables=[micromobility.assumed()])
+    for line in some.as_markdown().splitlines()[5:]:
+        assert line in held, "run UPDATE_DOCS=1 pytest tests/studies"
