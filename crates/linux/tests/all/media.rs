@@ -201,7 +201,7 @@ at = "8 s"
 from = "anna-east"
 to = "anna-west"
 style = "break-before-make"
-interruption = "300 ms"
+link_layer = { scan = "passive", beacon_interval = "20 ms" }
 queued = "drop"
 [[flow]]
 name = "anna"
@@ -229,6 +229,8 @@ fn mobile_nodes_share_a_cell_of_802_11_and_one_moves_to_another_and_back() {
                 .all(|way| delivered(summary, way) > FEW)
     };
     let Some(Ran { summary, .. }) = paced(later, is_as_planned) else { return };
+    // Eleven channels of a beacon interval each, and what comes after.
+    assert!(summary.handovers[1].interruption >= std::time::Duration::from_millis(220));
     let [west, east] = [["anna-west", "bert-west"].as_slice(), &["anna-east"]].map(|links| {
         let ways = links.iter().flat_map(|link| ["down", "up"].map(|way| format!("{link}.{way}")));
         ways.map(|way| link(&summary, &way).delivered_bytes).sum::<u64>()
