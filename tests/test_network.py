@@ -107,6 +107,15 @@ def test_links_on_a_medium_are_told_with_it() -> None:
     assert lan.startswith("medium lan: half-duplex Ethernet, 10 Mbit/s, 25 ns; stations correspondent, home-agent, ")
 
 
+def test_a_cell_of_802_11_is_told_with_its_stations_and_a_handover_with_its_scan() -> None:
+    lines = printed(SCENARIOS / "micromobility" / "wifi-cells.toml")
+    (cell,) = [line for line in lines if line.startswith("medium cell-west")]
+    assert cell.startswith("medium cell-west: 802.11g, 24 Mbit/s, ")
+    assert cell.endswith("stations west, anna, bert, carl")
+    assert any("802.11, scan by probes" in line for line in lines)
+    assert any("802.11, scan by beacons" in line for line in lines)
+
+
 def test_a_trace_is_named_in_place_of_a_rate() -> None:
     assert any("quay  trace ferry.csv" in line for line in printed(SCENARIOS / "ferry.toml"))
 

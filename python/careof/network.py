@@ -378,6 +378,9 @@ def delay(direction: Json) -> str:
     return f"{nanoseconds} ns" if 0 < nanoseconds < 1000 else text.seconds(nanoseconds / 1e9)
 
 
+_SCANS = {"active": "scan by probes", "passive": "scan by beacons", "none": "no scan"}
+
+
 def _kind_of_medium(medium: Json) -> str:
     if medium["kind"] == "csma-cd":
         return "half-duplex Ethernet"
@@ -391,6 +394,8 @@ def _how(handover: Json) -> Iterable[str]:
         yield "announced and cancelled"
         return
     yield handover["style"].replace("-", " ")
+    if layer := handover.get("link_layer"):
+        yield f"{layer['kind']}, {_SCANS[layer['scan']['kind']]}"
     if handover["interruption_ns"]:
         yield f"{text.seconds(handover['interruption_ns'] / 1e9)} without a link"
     if handover.get("overlap_ns"):

@@ -11,8 +11,9 @@ use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::Summary;
 use careof_plan::{
-    AgentPlan, Captures, FlowId, NodeId, Observation, Side, Topology, Workload, agent, attached_first, kind,
-    lay_out, measured_name, measured_senders, names, port, refuse_what_no_world_can, steps, stream,
+    AgentPlan, Captures, FlowId, NodeId, Observation, Side, Topology, Workload, agent, attached_first,
+    handovers_of, kind, lay_out, measured_name, measured_senders, names, port, refuse_what_no_world_can,
+    steps, stream,
 };
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
 use careof_trace::{Columns, EventLog};
@@ -101,7 +102,7 @@ impl LinuxRun {
         network.emulator.apply(shortcuts(&scenario, &topology, &network, &attention))?;
         prepare_access_links(&network, &scenario)?;
         let fast = scenario.mobility.as_ref().and_then(|mobility| mobility.fast_handover.as_ref());
-        let script = steps(&attached_first(&scenario), &scenario.handovers, fast);
+        let script = steps(&attached_first(&scenario), &handovers_of(&scenario, run), fast);
         schedule(&network, &scenario, &script)?;
 
         let (reports, inbox) = channel();

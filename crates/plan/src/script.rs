@@ -8,6 +8,8 @@ use careof_scenario::{
     FastHandover, Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate, Scenario,
 };
 
+use crate::layout::stream;
+
 /// What happens at one instant of the script. Handovers go by their index in the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -35,6 +37,20 @@ pub fn attached_first(scenario: &Scenario) -> Vec<LinkId> {
         [] => mobility.nodes.iter().map(|node| node.start).collect(),
         order => order.to_vec(),
     })
+}
+
+/// The handovers of a run: what their link layer leaves open is drawn, alike in both worlds.
+#[must_use]
+pub fn handovers_of(scenario: &Scenario, run: u64) -> Vec<Handover> {
+    let drawn = |(index, handover): (usize, &Handover)| {
+        let mut handover = handover.clone();
+        if let Some(link_layer) = handover.link_layer {
+            let mut random = stream(scenario, run, &format!("handover.{index}.link-layer"));
+            handover.interruption = link_layer.draw(&mut random).total();
+        }
+        handover
+    };
+    scenario.handovers.iter().enumerate().map(drawn).collect()
 }
 
 /// The steps of `handovers` in order of time, beginning with the links `first`; with those of fast handovers, if there are any.
@@ -101,6 +117,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_the_link_layer_leaves_open_is_drawn_for_each_handover_of_each_run() {
+        const TEXT: &str = "duration = \"60 s\"\n[links]\na = \"lte\"\nb = \"lte\"\n[mobility]\n\
+            [[handover]]\nat = \"9 s\"\nfrom = \"a\"\nto = \"b\"\nstyle = \"break-before-make\"\nlink_layer = \"802.11\"\n\
+            [[handover]]\nat = \"19 s\"\nfrom = \"b\"\nto = \"a\"\nstyle = \"break-before-make\"\nlink_layer = \"802.11\"\n\
+            [[handover]]\nat = \"29 s\"\nfrom = \"a\"\nto = \"b\"\nstyle = \"break-before-make\"\ninterruption = \"7 ms\"\n";
+        let scenario = Scenario::parse("x.toml", TEXT, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let spans = |run| handovers_of(&scenario, run).iter().map(|one| one.interruption).collect::<Vec<_>>();
+        let first = spans(0);
+        assert_eq!(first, spans(0));
+        assert_ne!(first, spans(1));
+        assert_ne!(first[0], first[1]);
+        assert_eq!(first[2], Duration::from_millis(7));
+        for (handover, span) in scenario.handovers.iter().zip(&first).take(2) {
+            let longest = handover.link_layer.unwrap().longest();
+            assert!(*span <= longest && *span > Duration::from_millis(10), "{span:?} of {longest:?}");
+        }
+    }
+
+    #[test]
     fn a_cancelled_handover_is_announced_and_does_not_happen() {
         let handover = Handover {
             at: Duration::from_secs(12),
@@ -109,6 +144,7 @@ mod tests {
             style: HandoverStyle::BreakBeforeMake,
             overlap: None,
             interruption: Duration::ZERO,
+            link_layer: None,
             queued: careof_scenario::QueuedFate::default(),
             notice: Duration::from_secs(1),
             address_changes: true,

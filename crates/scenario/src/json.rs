@@ -499,6 +499,9 @@ fn handover(scenario: &Scenario, handover: &Handover) -> Json {
     if let (Json::Object(entries), Some(overlap)) = (&mut json, handover.overlap) {
         entries.push(("overlap_ns", overlap.into()));
     }
+    if let (Json::Object(entries), Some(link_layer)) = (&mut json, &handover.link_layer) {
+        entries.push(("link_layer", medium::link_layer(link_layer)));
+    }
     json
 }
 

@@ -37,6 +37,7 @@ mod flow;
 mod hierarchy;
 mod json;
 mod link;
+mod link_layer;
 mod load;
 mod many;
 mod medium;

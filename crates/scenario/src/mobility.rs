@@ -3,11 +3,13 @@
 use core::net::Ipv4Addr;
 
 use careof_base::Duration;
+use careof_link::WirelessHandover;
 
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::hierarchy::{HierarchyDraft, hierarchy, refuse_as_protocol};
 use crate::link::MOST_COPIES;
+use crate::link_layer::link_layer;
 use crate::model::{
     Algorithm, CareOf, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, FastHandover,
     HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay, Routing,
@@ -431,6 +433,7 @@ pub(crate) struct HandoverDraft<'a> {
     pub(crate) to: Reference<'a>,
     pub(crate) style: HandoverStyle,
     pub(crate) interruption: Duration,
+    pub(crate) link_layer: Option<WirelessHandover>,
     pub(crate) overlap: Option<Duration>,
     pub(crate) queued: QueuedFate,
     pub(crate) notice: Duration,
@@ -495,7 +498,7 @@ pub(crate) fn round<'a>(
     let given = reader.get("every")?;
     let every = given.positive_duration(problems);
     reader.refuse(
-        &["at", "from", "to", "notice", "announced", "cancelled"],
+        &["at", "from", "to", "notice", "announced", "cancelled", "link_layer"],
         "with `every` the handovers lead round the stations, each mobile node in its own time",
         problems,
     );
@@ -594,6 +597,7 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
     let from = link("from", "a handover needs the link it leaves: from = \"wavelan\"");
     let to = link("to", "a handover needs the link it enters: to = \"gsm\"");
     let style: HandoverStyle = word(&reader, "style", problems);
+    let link_layer = link_layer(&reader, style, problems);
     let interruption = reader.get("interruption").map(|field| (field.duration(problems), field));
     if let Some((Some(span), field)) = &interruption
         && style == HandoverStyle::MakeBeforeBreak
@@ -621,7 +625,7 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         }
         if cancelled {
             reader.refuse(
-                &["announced", "queued", "interruption", "overlap"],
+                &["announced", "queued", "interruption", "link_layer", "overlap"],
                 "a cancelled handover leaves the link alone",
                 problems,
             );
@@ -646,6 +650,7 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         to: to?,
         style,
         interruption: span(interruption),
+        link_layer,
         overlap,
         queued,
         notice: span(notice),

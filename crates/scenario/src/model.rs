@@ -516,7 +516,7 @@ pub enum Destination {
 }
 
 /// The mobile node changes its access link.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Handover {
     /// Make-before-break: when the new link comes up. Break-before-make: when the old one goes down.
     pub at: Duration,
@@ -530,6 +530,8 @@ pub struct Handover {
     pub overlap: Option<Duration>,
     /// How long neither link is up; zero with make-before-break. The new link comes up at `at + interruption`.
     pub interruption: Duration,
+    /// What each run draws the interruption from, in place of `interruption`, which is zero.
+    pub link_layer: Option<careof_link::WirelessHandover>,
     /// What becomes of the packets in the old link's queues.
     pub queued: QueuedFate,
     /// How long before `at` the handover is announced; zero is no notice.

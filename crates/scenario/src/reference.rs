@@ -7,6 +7,7 @@ pub(crate) mod dhcp;
 pub(crate) mod discovery;
 pub(crate) mod fast_handover;
 pub(crate) mod link;
+pub(crate) mod link_layer;
 pub(crate) mod medium;
 pub(crate) mod micro_mobility;
 pub(crate) mod node;
@@ -319,7 +320,7 @@ pub(crate) static HANDOVER: Section = Section {
     noun: "a handover",
     intro: "One table for each handover, in the order of time. With `make-before-break` the new link comes up at `at`, \
 the old one stays up, and the new one carries data from the moment its registration is accepted. With \
-`break-before-make` the old link goes down at `at` and the new one comes up after `interruption`.\n\n\
+`break-before-make` the old link goes down at `at` and the new one comes up after `interruption`, or what `link_layer` draws.\n\n\
 Where many move (`nodes` of `[mobility]`), one table with `every` instead of `at`, `from` and `to` sends each of them from \
 station to station, round all of them. Mobile node *i* of *N* leaves for the first time at `every` · *i* / *N*, so that not all move at \
 once. A radio serves one station at a time: these handovers break before they make, and what is in the radio is dropped. Between base stations \
@@ -342,6 +343,12 @@ handover leads from one to the other.",
             "`\"make-before-break\"` or `\"break-before-make\"`; with `every` only that, but in a domain: there `overlap` says which.",
         ),
         key("interruption", "duration", "`\"0 s\"`", "Time without any link; only with `break-before-make`."),
+        key(
+            "link_layer",
+            "`\"802.11\"` or table",
+            "none",
+            "Only with `break-before-make`: what the time without any link is drawn from, in place of `interruption`. See `link_layer`.",
+        ),
         key(
             "overlap",
             "duration",
@@ -720,7 +727,7 @@ tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 35] = [
+pub(crate) static SECTIONS: [&Section; 36] = [
     &ROOT,
     &link::LINK,
     &node::NODE,
@@ -738,6 +745,7 @@ pub(crate) static SECTIONS: [&Section; 35] = [
     &micro_mobility::MICRO_MOBILITY,
     &micro_mobility::BUFFER,
     &HANDOVER,
+    &link_layer::LINK_LAYER,
     &FLOW,
     &TCP,
     &assist::ASSIST,

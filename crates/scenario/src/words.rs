@@ -117,6 +117,21 @@ pub(crate) enum MediumKind {
     G,
 }
 
+/// Whose handover `link_layer` describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkLayerKind {
+    Wireless,
+}
+
+/// [`Scan`](careof_link::Scan) without its parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ScanKind {
+    #[default]
+    Active,
+    Passive,
+    None,
+}
+
 /// The preamble of 802.11b.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Preamble {
@@ -207,6 +222,8 @@ private_words!(CellularWord: Hard = "hard", SemiSoft = "semi-soft");
 private_words!(NodeRole: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
     Mobile = "mobile", Map = "map", Router = "router", AccessRouter = "access-router", Host = "host");
 private_words!(MediumKind: CsmaCd = "csma-cd", B = "802.11b", G = "802.11g");
+private_words!(LinkLayerKind: Wireless = "802.11");
+private_words!(ScanKind: Active = "active", Passive = "passive", None = "none");
 private_words!(Preamble: Long = "long", Short = "short");
 private_words!(JitterKind: None = "none", Uniform = "uniform", Normal = "normal", Pareto = "pareto");
 private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott = "gilbert-elliott");

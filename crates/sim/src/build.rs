@@ -8,8 +8,8 @@ use careof_metrics::FlowMetrics;
 use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
     AgentPlan, Captures, Digest, FlowId, InterfaceIndex, Locator, NodeId, Observation, OneWayId, Plan, Side,
-    Unwrapped, Workload, attached_first, down_of, lay_out, measured_name, measured_senders, names, port,
-    refuse_what_no_world_can, stall_threshold, up_of,
+    Unwrapped, Workload, attached_first, down_of, handovers_of, lay_out, measured_name, measured_senders,
+    names, port, refuse_what_no_world_can, stall_threshold, up_of,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{Config, CongestionControl, Connection, Role as TcpRole};
@@ -72,7 +72,13 @@ impl Simulation {
             script: {
                 let count = scenario.mobility.as_ref().map_or(0, |mobility| mobility.nodes.len());
                 let fast = scenario.mobility.as_ref().and_then(|mobility| mobility.fast_handover.as_ref());
-                Script::new(script_slot, count, &attached_first(&scenario), &scenario.handovers, fast)
+                Script::new(
+                    script_slot,
+                    count,
+                    &attached_first(&scenario),
+                    &handovers_of(&scenario, run),
+                    fast,
+                )
             },
             ledger: Ledger::default(),
             digest: Digest::new(),

@@ -68,7 +68,7 @@ class Topology:
         wireless = [str(medium["name"]) for medium in scenario.get("media", []) if medium["kind"] != "csma-cd"]
         if wireless:
             raise InputError(
-                f"a run over a radio channel (`media.{wireless[0]}`) cannot be explained: what a frame takes on the air "
+                f"a run over a radio channel (`media.{wireless[0]}`) cannot be explained: how long a frame takes there "
                 "depends on who else sends",
                 hint="explain a run over links of their own, or over a cable",
             )

@@ -162,3 +162,106 @@ fn a_cable_carries_no_more_than_its_rate_allows_and_two_who_always_send_share_it
     }
     assert!(delivered(&summary, "lan-client-2-client-3.down") > FEW, "not by way of the server");
 }
+
+/// Two cells of 802.11, and two mobile nodes that begin in the first.
+const CELLS: &str = r#"
+duration = "12 s"
+[nodes]
+core = "router"
+agency = "home-agent"
+west = "foreign-agent"
+east = "foreign-agent"
+server = "correspondent"
+anna = "mobile"
+bert = "mobile"
+[media.cell-west]
+kind = "802.11g"
+rate = "12 Mbit/s"
+[media.cell-east]
+kind = "802.11b"
+[links]
+to-agency = { preset = "ethernet-1g", between = ["core", "agency"] }
+to-server = { preset = "ethernet-1g", between = ["core", "server"] }
+to-west = { preset = "ethernet-1g", between = ["core", "west"] }
+to-east = { preset = "ethernet-1g", between = ["core", "east"] }
+anna-west = { medium = "cell-west", between = ["west", "anna"] }
+anna-east = { medium = "cell-east", between = ["east", "anna"] }
+bert-west = { medium = "cell-west", between = ["west", "bert"] }
+[mobility]
+care_of = "foreign-agent"
+[[handover]]
+at = "4 s"
+from = "anna-west"
+to = "anna-east"
+style = "break-before-make"
+interruption = "300 ms"
+queued = "drop"
+[[handover]]
+at = "8 s"
+from = "anna-east"
+to = "anna-west"
+style = "break-before-make"
+link_layer = { scan = "passive", beacon_interval = "20 ms" }
+queued = "drop"
+[[flow]]
+name = "anna"
+from = "server"
+to = "anna"
+tcp = "reno"
+[[flow]]
+name = "bert"
+from = "bert"
+to = "server"
+tcp = "reno"
+"#;
+
+#[test]
+fn mobile_nodes_share_a_cell_of_802_11_and_one_moves_to_another_and_back() {
+    let later = |pace| {
+        let times = [("duration", 12, "s"), ("at", 8, "s"), ("at", 4, "s"), ("interruption", 300, "ms")];
+        slower(CELLS, pace, &times)
+    };
+    // Who is in the first cell depends on nobody's place but its own: the second mobile node stays.
+    let is_as_planned = |ran @ Ran { summary, .. }: &Ran| {
+        ran.resumes_after(2)
+            && ["anna-west.down", "anna-east.down", "bert-west.up"]
+                .iter()
+                .all(|way| delivered(summary, way) > FEW)
+    };
+    let Some(Ran { summary, .. }) = paced(later, is_as_planned) else { return };
+    // Eleven channels of a beacon interval each, and what comes after.
+    assert!(summary.handovers[1].interruption >= std::time::Duration::from_millis(220));
+    let [west, east] = [["anna-west", "bert-west"].as_slice(), &["anna-east"]].map(|links| {
+        let ways = links.iter().flat_map(|link| ["down", "up"].map(|way| format!("{link}.{way}")));
+        ways.map(|way| link(&summary, &way).delivered_bytes).sum::<u64>()
+    });
+    // No cell carries more than its rate, of which the exchanges take a part. The run may be longer than the scenario.
+    let seconds = summary.duration.as_secs();
+    assert!(
+        west < seconds * 12_000_000 / 8 && east < seconds * 11_000_000 / 8,
+        "{west} and {east} bytes in {seconds} s"
+    );
+    assert!(delivered(&summary, "bert-west.up") > delivered(&summary, "bert-west.down") / 2);
+}
+
+#[test]
+fn a_request_to_send_and_damage_are_those_of_the_simulator_as_well() {
+    let text = r#"
+        duration = "5 s"
+        [media.air]
+        kind = "802.11b"
+        rts_threshold = "500 B"
+        loss = "20 %"
+        [links]
+        air = { medium = "air", between = ["a", "b"] }
+        [[flow]]
+        from = "a"
+        to = "b"
+        tcp = "reno"
+    "#;
+    let Some(Ran { summary, .. }) = run_scenario(parsed(text)) else { return };
+    assert!(summary.flows[0].bytes_delivered > 0, "{}", summary_json(&summary));
+    // RTS, CTS, SIFS and DIFS leave less than half of 11 Mbit/s to full frames, and damage a fifth less.
+    let carried = link(&summary, "air.down").delivered_bytes;
+    assert!(carried < 5 * 11_000_000 / 8 / 2, "{carried} bytes");
+}

@@ -1,6 +1,6 @@
-//! Media as JSON.
+//! Media as JSON, and handovers between cells.
 
-use careof_link::{Coding, DcfConfig, MediumConfig, NEVER_RTS};
+use careof_link::{Coding, DcfConfig, MediumConfig, NEVER_RTS, Scan, WirelessHandover};
 
 use super::{Json, direction, loss};
 use crate::model::{Medium, Scenario};
@@ -43,5 +43,25 @@ fn channel(config: &DcfConfig) -> Json {
         "short_retry_limit": config.short_retry_limit,
         "long_retry_limit": config.long_retry_limit,
         "loss": loss(config.loss),
+    }
+}
+
+pub(super) fn link_layer(handover: &WirelessHandover) -> Json {
+    object! {
+        "kind": "802.11",
+        "lost_beacons": handover.lost_beacons,
+        "beacon_interval_ns": handover.beacon_interval,
+        "scan": match handover.scan {
+            Scan::Known => object! { "kind": "none" },
+            Scan::Passive { channels } => object! { "kind": "passive", "channels": channels },
+            Scan::Active { channels, answering, min_channel_time, max_channel_time } => object! {
+                "kind": "active",
+                "channels": channels,
+                "answering": answering.get(),
+                "min_channel_time_ns": min_channel_time,
+                "max_channel_time_ns": max_channel_time,
+            },
+        },
+        "answer_ns": handover.answer,
     }
 }

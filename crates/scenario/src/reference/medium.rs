@@ -82,7 +82,7 @@ Beacons and associations are not on the air; how long a handover takes says `lin
         ),
         key(
             "protection",
-            "boolean",
+            "true or false",
             "`false`",
             "802.11g: stations of 802.11b are in the cell. Slots are long, and each frame is announced by a clear to send to oneself, or by \
 its request to send, at 2 Mbit/s.",

@@ -342,6 +342,20 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             vec![("to", "to=10.0.0.0/8"), ("port", "port=80"), ("method", "method=regular-ip")],
         ),
         (
+            &link_layer::LINK_LAYER,
+            "handover.style=break-before-make\nhandover.link_layer={}\nhandover.link_layer.",
+            vec![
+                ("scan", "scan=passive"),
+                ("channels", "channels=14"),
+                ("answering", "answering=30 %"),
+                ("min_channel_time", "min_channel_time=5 ms\nhandover.link_layer.max_channel_time=10.24 ms"),
+                ("max_channel_time", "max_channel_time=15 ms\nhandover.link_layer.min_channel_time=1 ms"),
+                ("beacon_interval", "beacon_interval=200 ms"),
+                ("lost_beacons", "lost_beacons=3"),
+                ("answer", "answer=1 ms"),
+            ],
+        ),
+        (
             &HANDOVER,
             "handover.",
             vec![
@@ -357,6 +371,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("to", "to=wifi3\nlinks.wifi3=lte"),
                 ("style", "style=make-before-break"),
                 ("interruption", "interruption=1 s"),
+                ("link_layer", "link_layer=\"802.11\"\nhandover.style=break-before-make"),
                 ("queued", "queued=drop"),
                 ("notice", "notice=1 s"),
                 ("overlap", "overlap=1 s\nhandover.style=make-before-break"),
@@ -594,8 +609,9 @@ fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
 
 #[test]
 fn every_documented_key_means_something() {
-    // It depends on who moves.
-    let mut seen: BTreeSet<(&str, &str)> = [(ROOT.heading, "ip_version")].into();
+    // The first depends on who moves, and the second has one value only.
+    let mut seen: BTreeSet<(&str, &str)> =
+        [(ROOT.heading, "ip_version"), (link_layer::LINK_LAYER.heading, "kind")].into();
     let fixed = |version: &str| {
         let text = "duration = \"9 s\"\n[links]\nleft = { preset = \"lte\", between = [\"a\", \"b\"] }\n";
         Scenario::parse("x.toml", text, &[format!("ip_version={version}")]).unwrap().digest()

@@ -221,7 +221,8 @@ impl Network {
             let at = &draft.at;
             let named = self.links.iter().find(|link| link.access && link.name == draft.from.name);
             let mobile = only.or(named.map(|link| link.ends[1]));
-            let ends = at.time + draft.interruption + draft.overlap.unwrap_or_default();
+            let longest = draft.link_layer.map_or(draft.interruption, |link_layer| link_layer.longest());
+            let ends = at.time.saturating_add(longest).saturating_add(draft.overlap.unwrap_or_default());
             if let Some(duration) = duration.filter(|duration| ends >= *duration) {
                 let found = if at.time >= duration {
                     at.written.clone()
@@ -274,6 +275,7 @@ impl Network {
                 style: draft.style,
                 overlap: draft.overlap,
                 interruption: draft.interruption,
+                link_layer: draft.link_layer,
                 queued: draft.queued,
                 notice: draft.notice,
                 // Each link has its own care-of address, and at home there is none.

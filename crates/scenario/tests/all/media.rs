@@ -1,7 +1,7 @@
 //! Links that share a medium: what a file may say of it, and what becomes of that.
 
 use careof_base::{DataRate, Duration};
-use careof_link::{EthernetConfig, QueueLimit};
+use careof_link::{DcfConfig, EthernetConfig, QueueLimit};
 use careof_scenario::{Link, Scenario};
 
 const GOOD: &str = r#"duration = "9 s"
@@ -149,4 +149,159 @@ nodes = 3
     assert_eq!(fleet.radio.0 + fleet.count, scenario.links.len(), "radios come last");
     assert_eq!(scenario.media[0].stations.len(), 3);
     assert_eq!(scenario.links.iter().filter(|link| link.straight).count(), 1);
+}
+
+const CELL: &str = r#"duration = "60 s"
+[media.air]
+kind = "802.11b"
+rate = "11 Mbit/s"
+[links]
+wifi = { medium = "air" }
+lte = "lte"
+[mobility]
+[[handover]]
+at = "9 s"
+from = "wifi"
+to = "lte"
+style = "break-before-make"
+link_layer = { scan = "active", channels = 11 }
+[[flow]]
+from = "correspondent"
+to = "mobile"
+"#;
+
+/// The message for [`CELL`] with `old` replaced by `new`.
+fn edited_cell(old: &str, new: &str) -> String {
+    assert!(CELL.contains(old), "{old}");
+    Scenario::parse("x.toml", &CELL.replacen(old, new, 1), &[]).expect_err(new).to_string()
+}
+
+#[test]
+fn a_channel_of_802_11_has_the_parameters_of_its_standard_and_no_links_but_those_of_the_file() {
+    let config = |more: &str| {
+        let text = CELL.replacen("kind = \"802.11b\"\nrate = \"11 Mbit/s\"\n", more, 1);
+        read(&text).media[0].config.clone()
+    };
+    let mbit = DataRate::from_megabits_per_second;
+    for (more, expected) in [
+        ("kind = \"802.11b\"\n", DcfConfig::b(mbit(11))),
+        ("kind = \"802.11b\"\npreamble = \"short\"\nrate = \"2 Mbit/s\"\n", DcfConfig::b_short(mbit(2))),
+        ("kind = \"802.11g\"\n", DcfConfig::g(mbit(54))),
+        ("kind = \"802.11g\"\nprotection = true\nrate = \"6 Mbit/s\"\n", DcfConfig::g_protected(mbit(6))),
+        (
+            "kind = \"802.11g\"\nrts_threshold = \"500 B\"\nlong_retry_limit = 9\ncontrol_rate = \"6 Mbit/s\"\n",
+            DcfConfig {
+                rts_threshold: 500,
+                long_retry_limit: 9,
+                control_rate: mbit(6),
+                ..DcfConfig::g(mbit(54))
+            },
+        ),
+    ] {
+        assert_eq!(expected.check(), Ok(()));
+        assert_eq!(config(more), expected.into(), "{more}");
+    }
+    assert!(read(CELL).links.iter().all(|link| !link.straight));
+}
+
+#[test]
+fn what_is_wrong_with_a_channel_or_a_handover_of_802_11_is_said_with_its_place_and_remedy() {
+    let rate = "rate = \"11 Mbit/s\"";
+    let layer = "link_layer = { scan = \"active\", channels = 11 }";
+    for (old, new, place, parts) in [
+        (
+            rate,
+            "rate = \"54 Mbit/s\"",
+            "media.air.rate",
+            ["have the rates \"1 Mbit/s\", \"2 Mbit/s\", \"5.5 Mbit/s\" or", "11"],
+        ),
+        (rate, "protection = true", "media.air.protection", ["it belongs to kind = \"802.11g\"", "found"]),
+        (
+            rate,
+            "delay = \"5 us\"",
+            "media.air.delay",
+            ["would be heard too late", "write less than \"5 us\""],
+        ),
+        (rate, "short_retry_limit = 0", "media.air.short_retry_limit", ["1", "255"]),
+        (
+            rate,
+            "rate = \"2 Mbit/s\"\ncontrol_rate = \"11 Mbit/s\"",
+            "media.air.control_rate",
+            ["not faster than what it acknowledges", "write at most \"2 Mbit/s\""],
+        ),
+        (
+            "kind = \"802.11b\"",
+            "kind = \"802.11g\"\npreamble = \"long\"",
+            "media.air.preamble",
+            ["it belongs to kind = \"802.11b\"", "found"],
+        ),
+        (
+            "kind = \"802.11b\"",
+            "kind = \"csma-cd\"\ndelay = \"1 us\"\nrts_threshold = 500",
+            "media.air.rts_threshold",
+            ["it belongs to kind = \"802.11b\" or \"802.11g\"", "found"],
+        ),
+        (
+            "style = \"break-before-make\"",
+            "style = \"make-before-break\"",
+            "handover.0.link_layer",
+            ["make-before-break has no interruption", "break-before-make"],
+        ),
+        (
+            layer,
+            "link_layer = \"802.11\"\ninterruption = \"1 s\"",
+            "handover.0.interruption",
+            ["follows from `link_layer`", "leave one of the two out"],
+        ),
+        (
+            layer,
+            "link_layer = { scan = \"passive\", answering = 0.5 }",
+            "handover.0.link_layer.answering",
+            ["it belongs to scan = \"active\"", "found"],
+        ),
+        (
+            layer,
+            "link_layer = { min_channel_time = \"20 ms\" }",
+            "handover.0.link_layer.min_channel_time",
+            ["a scan has both times", "max_channel_time = \"40 ms\""],
+        ),
+        (
+            layer,
+            "link_layer = { min_channel_time = \"20 ms\", max_channel_time = \"10 ms\" }",
+            "handover.0.link_layer.max_channel_time",
+            ["must not be less than `min_channel_time`", "found"],
+        ),
+        (layer, "link_layer = { channels = 15 }", "handover.0.link_layer.channels", ["1", "14"]),
+        (layer, "link_layer = \"802.16\"", "handover.0.link_layer", ["\"802.11\"", "found"]),
+        (
+            "at = \"9 s\"",
+            "at = \"59.9 s\"",
+            "handover.0.at",
+            ["a handover that is over at 60018.84 ms", "the run ends at 60 s"],
+        ),
+    ] {
+        let message = edited_cell(old, new);
+        assert!(message.contains(&format!(": {place}: ")), "{message} lacks {place}");
+        for part in parts {
+            assert!(message.contains(part), "{message} lacks {part}");
+        }
+    }
+}
+
+#[test]
+fn a_mobile_node_is_on_a_medium_once_and_several_may_be_there() {
+    let text = |links: &str| {
+        format!(
+            "duration = \"9 s\"\n[media.air]\nkind = \"802.11g\"\n[nodes]\nhome = \"home-agent\"\nap = \"access-router\"\n\
+             one = \"mobile\"\ntwo = \"mobile\"\n[links]\nwire = {{ preset = \"lte\", between = [\"home\", \"ap\"] }}\n{links}[mobility]\n"
+        )
+    };
+    let link =
+        |name: &str, end: &str| format!("{name} = {{ medium = \"air\", between = [\"ap\", \"{end}\"] }}\n");
+    let several = text(&(link("first", "one") + &link("second", "two")));
+    let scenario = Scenario::parse("x.toml", &several, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(scenario.media[0].stations.len(), 3);
+    let twice = text(&(link("first", "one") + &link("second", "two") + &link("third", "one")));
+    let message = Scenario::parse("x.toml", &twice, &[]).expect_err("twice").to_string();
+    assert!(message.contains("a mobile node is on a medium once") && message.contains("third"), "{message}");
 }

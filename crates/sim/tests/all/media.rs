@@ -216,6 +216,12 @@ fn who_moves_to_an_empty_cell_of_802_11_leaves_its_share_to_the_others_and_has_o
     for handover in &summary.handovers {
         assert!(handover.flows.iter().any(|flow| flow.stall == Resumption::Resumed), "{handover:?}");
     }
+    // Eleven channels of 20 or 40 ms; up to three beacons of 102.4 ms, and eleven channels of as long. What comes after - authentication,
+    // reassociation, and a registration that waits behind the others' packets - takes less than half a second.
+    let spans = summary.handovers.iter().map(|handover| handover.interruption.as_secs_f64());
+    for (span, (least, most)) in spans.zip([(0.240, 0.440), (1.331, 1.434)]) {
+        assert!(span > least && span < most + 0.5, "{span} s of {least} to {most}");
+    }
     for way in ["anna-west.down", "anna-east.down", "bert-west.down", "carl-west.up"] {
         assert!(delivered(&summary, way) > 1_000, "{way}");
     }

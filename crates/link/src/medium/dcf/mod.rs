@@ -1,6 +1,7 @@
 //! 802.11: many stations on one radio channel, which listen before they send and do not hear while they do.
 
 mod config;
+mod handover;
 mod station;
 mod times;
 
@@ -12,6 +13,8 @@ pub use config::{
     ACK_BYTES, CTS_BYTES, Coding, DcfConfig, LONG_RETRY_LIMIT, NEVER_RTS, Phy, Protection, RTS_BYTES,
     SHORT_RETRY_LIMIT, WIRELESS_OVERHEAD_BYTES,
 };
+
+pub use handover::{BEACON_INTERVAL, HandoverPhases, Scan, TIME_UNIT, WirelessHandover};
 
 use super::StationId;
 use super::port::{Common, after};

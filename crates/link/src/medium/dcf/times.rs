@@ -111,7 +111,7 @@ fn sum<const N: usize>(spans: [u64; N]) -> u64 {
 }
 
 /// How long a frame of `bytes` is on the air; without end at rate zero.
-fn frame(coding: Coding, rate: DataRate, bytes: u16) -> u64 {
+pub(crate) fn frame(coding: Coding, rate: DataRate, bytes: u16) -> u64 {
     let bits = 8 * u64::from(bytes);
     match coding {
         // The header of the physical layer tells the length in whole microseconds (IEEE 802.11-2012, clauses 17.2.3.6 and 17.3.4).
