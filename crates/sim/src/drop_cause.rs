@@ -38,6 +38,8 @@ pub(crate) enum NodeDrop {
     BufferExpired,
     /// The mobile node is not there, and its access router has no buffer.
     NotThereYet,
+    /// A base station got it from its cell, with the source address of somebody who is not there.
+    WrongSource,
     /// An assist holds the same bytes already.
     AssistHeldAlready,
     /// An assist has sent the same bytes on just now.
@@ -58,7 +60,7 @@ pub(crate) enum NodeDrop {
 
 impl NodeDrop {
     /// All causes in order.
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::TtlExpired,
         Self::NoRoute,
         Self::NoBinding,
@@ -75,6 +77,7 @@ impl NodeDrop {
         Self::BufferFull,
         Self::BufferExpired,
         Self::NotThereYet,
+        Self::WrongSource,
         Self::AssistHeldAlready,
         Self::AssistOnItsWay,
         Self::AssistDeliveredAlready,
@@ -104,6 +107,7 @@ impl NodeDrop {
             Self::BufferFull => "buffer-full",
             Self::BufferExpired => "buffer-expired",
             Self::NotThereYet => "not-there-yet",
+            Self::WrongSource => "wrong-source",
             Self::AssistHeldAlready => "assist-held-already",
             Self::AssistOnItsWay => "assist-on-its-way",
             Self::AssistDeliveredAlready => "assist-delivered-already",

@@ -48,9 +48,9 @@ TITLE = "TCP over micro-mobility"
 
 __all__ = ["REPETITIONS", "TITLE", "assumed", "carry_out", "downloads", "points", "study_of"]
 
-REPETITIONS = 30
+REPETITIONS = 20
 """Of each point; the paper had 10."""
-FEWER_REPETITIONS = 5
+FEWER_REPETITIONS = 3
 """With other assumptions, and with today's senders."""
 QUICK_REPETITIONS = (2, 1)
 
@@ -61,7 +61,7 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     Args:
         out: a directory for the figures and `rows.json`; it is made if need be.
         progress: told how many runs are done of how many.
-        quick: two runs of each point instead of thirty, and one instead of five of today's senders and with other
+        quick: two runs of each point instead of twenty, and one instead of three of today's senders and with other
             assumptions.
         world: where to run it; this study is simulated.
 

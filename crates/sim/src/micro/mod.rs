@@ -150,6 +150,7 @@ impl From<PacketDrop> for NodeDrop {
             PacketDrop::NotAttached => Self::LeftCell,
             PacketDrop::Early => Self::NotThereYet,
             PacketDrop::BufferFull => Self::BufferFull,
+            PacketDrop::WrongSource => Self::WrongSource,
         }
     }
 }
