@@ -110,17 +110,12 @@ impl Walker {
             }
             Walk::RandomWaypoint => {
                 while self.waypoint == self.target && count > 1 {
-                    self.waypoint = below(&mut self.random, count as u64) as usize;
+                    self.waypoint = self.random.below(count as u64) as usize;
                 }
                 if self.waypoint > self.target { self.target + 1 } else { self.target.saturating_sub(1) }
             }
         }
     }
-}
-
-/// A number below `bound`, each as likely as any other to 2^-32 and less.
-fn below(random: &mut RandomStream, bound: u64) -> u64 {
-    (u128::from(random.next_u64()) * u128::from(bound) >> 64) as u64
 }
 
 impl Simulation {
