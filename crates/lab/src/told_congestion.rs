@@ -8,7 +8,7 @@
 //! |---|---|
 //! | the peer has moved: threshold and window become bandwidth times the round trip of the new path (section 3.2.2) | by the first acknowledgement of something that was sent since |
 //! | no acknowledgement of what went by the old path moves the window (section 3.2, 1) | but for the kernel's own recovery, until the path is measured |
-//! | what is outstanding is sent again at once, without congestion control | when the kernel finds it lost, by its timer or by acknowledgements; then without congestion control, once the path is measured: the window stands at least where it was set, and the threshold, until all of it is acknowledged or another timer runs out |
+//! | what is outstanding is sent again at once, without congestion control | when the kernel finds it lost, by its timer or by acknowledgements; then without congestion control: the window has room for all of it until the path is measured, and stands at least where it was set from then on, as the threshold does, until all of it is acknowledged or another timer runs out |
 //! | SRTT, RTTVAR and RTO begin anew with the new path | left to the kernel, whose timer stays backed off until something is acknowledged |
 //! | the own host has moved: nothing is sent and the timer stands still while there is no path (section 3.2.1) | the timer runs, and what it takes of window and threshold meanwhile is given back by the first acknowledgement of the new path |
 //! | then one segment more leaves where the window leaves no room | left out: no program is called at that instant |

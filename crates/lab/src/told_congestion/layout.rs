@@ -30,7 +30,7 @@ pub(super) mod record {
     pub(in super::super) const SINCE: i16 = 16;
     /// The estimate when the path was replaced, bytes a second.
     pub(in super::super) const BANDWIDTH: i16 = 24;
-    /// The threshold that was set, until a recovery under way has ended.
+    /// The window that there is at least, or the threshold that was set, until a recovery under way has ended.
     pub(in super::super) const HELD: i16 = 32;
     /// Window and threshold when the path was lost, segments.
     pub(in super::super) const WINDOW: i16 = 40;

@@ -10,7 +10,7 @@
 //! | `cong_avoid` | the window stands while a new path is not measured |
 //! | `ssthresh` | news are looked for; a timeout while there is no path, and a loss of what went by a path that was replaced, leave the threshold as it is |
 //! | `cwnd_event` | a timeout of the new path is one |
-//! | `min_tso_segs` | called before segments leave: the window is as large as it was set while what the old path has lost is sent again |
+//! | `min_tso_segs` | called before segments leave: while what the old path has lost is sent again the window has room for it, and is as large as it was set |
 //! | `set_state`, `undo_cwnd` | the end of a recovery takes nothing of that back |
 //!
 //! A program holds the socket in [`R6`], the connection's record in [`R7`] and its arguments in [`R9`]; [`R8`] is for what is at hand. The
@@ -63,6 +63,7 @@ struct Fields {
     counted: i16,
     una: i16,
     nxt: i16,
+    outstanding: i16,
     mss: i16,
     stamp: i16,
     delivered: i16,
@@ -121,6 +122,7 @@ impl Fields {
             counted: at(tcp, "snd_cwnd_cnt")?,
             una: at(tcp, "snd_una")?,
             nxt: at(tcp, "snd_nxt")?,
+            outstanding: at(tcp, "packets_out")?,
             mss: at(tcp, "mss_cache")?,
             stamp: at(tcp, "tcp_mstamp")?,
             delivered: at(tcp, "rate_delivered")?,
@@ -270,6 +272,12 @@ impl Programs {
         asm.store(Size::Double, R7, record::BANDWIDTH, R1);
         asm.load(Size::Word, R1, R6, self.fields.nxt).store(Size::Double, R7, record::OLD_ENDS, R1);
         let tell = asm.label();
+        if self.resend {
+            // Whatever timeouts have left of it.
+            asm.load(Size::Word, R1, R6, self.fields.outstanding).store(Size::Double, R7, record::HELD, R1);
+            asm.load(Size::Word, R2, R6, window).jump_when(R2, When::AtLeast, R1, tell);
+            asm.store(Size::Word, R6, window, R1);
+        }
         asm.jump(tell);
 
         asm.here(away);
@@ -648,8 +656,11 @@ impl Programs {
         let mut asm = Assembler::new();
         let end = asm.label();
         self.find(&mut asm, end);
+        let repeats = asm.label();
         asm.load(Size::Double, R1, R7, record::PHASE);
+        asm.jump_when_number(R1, When::Equal, phase::UNMEASURED, repeats);
         asm.jump_when_number(R1, When::NotEqual, phase::REPEATING, end);
+        asm.here(repeats);
         asm.load(Size::Double, R1, R7, record::HELD).load(Size::Word, R2, R6, self.fields.window);
         asm.jump_when(R2, When::AtLeast, R1, end).store(Size::Word, R6, self.fields.window, R1);
         asm.here(end);
@@ -686,10 +697,12 @@ impl Programs {
 
     fn undo_cwnd(&self) -> Assembler {
         let mut asm = Assembler::new();
-        let unknown = asm.label();
+        let [unknown, holds] = [asm.label(), asm.label()];
         self.find(&mut asm, unknown);
         asm.load(Size::Double, R1, R7, record::PHASE);
-        asm.jump_when_number(R1, When::Equal, phase::ORDINARY, unknown);
+        asm.jump_when_number(R1, When::Equal, phase::HOLDING, holds);
+        asm.jump_when_number(R1, When::NotEqual, phase::REPEATING, unknown);
+        asm.here(holds);
         asm.load(Size::Word, R0, R6, self.fields.window).exit();
         asm.here(unknown);
         call_base(&mut asm, self.functions.undo_cwnd, 1);

@@ -24,6 +24,7 @@ const FIELDS: Fields = Fields {
     counted: 48,
     una: 52,
     nxt: 56,
+    outstanding: 84,
     mss: 60,
     stamp: 64,
     delivered: 72,
@@ -339,9 +340,16 @@ fn what_the_old_path_has_lost_is_sent_again_without_congestion_control() {
         kernel.memory.write(CONNECTION + record::TWICE as u64, 8, 1_000_000);
         kernel.set(FIELDS.nxt, 20 * MSS);
         kernel.tell(News::PathReplaced, 0);
+        kernel.set(FIELDS.outstanding, 18);
         // A timeout before anything has come by the new path.
         assert_eq!(kernel.run(Programs::ssthresh, [0, 0]), if resend { 15 } else { 7 });
         kernel.memory.write(SOCKET + FIELDS.state as u64, 1, STATE_LOSS);
+        kernel.set(FIELDS.window, 1);
+        kernel.called.clear();
+        kernel.run(Programs::undo_cwnd, [0, 0]);
+        assert_eq!(kernel.called, [UNDO_CWND], "a timeout that was none is taken back");
+        kernel.run(Programs::min_tso_segs, [0, 0]);
+        assert_eq!(kernel.get(FIELDS.window), if resend { 18 } else { 1 }, "all of it may leave");
         kernel.set(FIELDS.window, 1);
         kernel.set_time(30_000);
         kernel.acknowledged(MSS, 30_000);
@@ -365,6 +373,19 @@ fn what_the_old_path_has_lost_is_sent_again_without_congestion_control() {
         assert_eq!(kernel.control(), (5, 30), "and the window the kernel's again");
         assert_eq!(kernel.run(Programs::ssthresh, [0, 0]), 7);
     }
+}
+
+#[test]
+fn what_timeouts_have_left_of_the_window_is_no_measure_for_what_is_sent_again() {
+    let mut kernel = Kernel::new(Estimator::Westwood);
+    kernel.set(FIELDS.nxt, 20 * MSS);
+    kernel.set(FIELDS.outstanding, 18);
+    kernel.set(FIELDS.window, 1);
+    kernel.tell(News::PathReplaced, 1_000_000);
+    kernel.set_time(1_100_000);
+    // An acknowledgement that a timeout's retransmission has brought about, of what had arrived before.
+    kernel.acknowledged(5 * MSS, 1_050_000);
+    assert_eq!(kernel.control(), (18, 15));
 }
 
 #[test]
