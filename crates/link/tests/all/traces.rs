@@ -216,8 +216,8 @@ fn jitter_may_not_exceed_the_least_delay_of_a_trace() {
 
 #[test]
 fn links_do_not_grow_by_traces_they_do_not_have() {
-    // Trees of ten thousand mobile nodes have forty thousand of them.
-    assert!(size_of::<Link<u32>>() <= 528, "{}", size_of::<Link<u32>>());
+    // Trees of ten thousand mobile nodes have forty thousand of them. 72 bytes are a counter for each cause of a drop.
+    assert!(size_of::<Link<u32>>() <= 536, "{}", size_of::<Link<u32>>());
 }
 
 /// Something done to a link, after a wait in nanoseconds.
