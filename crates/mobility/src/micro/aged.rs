@@ -41,6 +41,22 @@ impl<K: Copy + Ord, V> Aged<K, V> {
         self.kept.get_mut(&key).filter(|kept| now < kept.expires).map(|kept| &mut kept.value)
     }
 
+    /// Shows the value, if its time is not over, and prolongs it if `renew` says so.
+    pub(super) fn renew_if(
+        &mut self,
+        now: Instant,
+        key: K,
+        expires: Instant,
+        renew: impl FnOnce(&mut V) -> bool,
+    ) {
+        if let Some(kept) = self.kept.get_mut(&key)
+            && now < kept.expires
+            && renew(&mut kept.value)
+        {
+            kept.expires = kept.expires.max(expires);
+        }
+    }
+
     /// Prolongs it, or does nothing: what is kept for longer stays.
     pub(super) fn keep_until(&mut self, key: K, expires: Instant) {
         if let Some(kept) = self.kept.get_mut(&key) {

@@ -126,7 +126,7 @@ impl CellularIpRouter {
             return;
         }
         let until = now + self.config.route_timeout;
-        if let Some(mappings) = self.routes.get_mut(now, source) {
+        self.routes.renew_if(now, source, until, |mappings| {
             let mut is_renewed = false;
             for mapping in [Some(&mut mappings.main), mappings.semi_soft.as_mut()].into_iter().flatten() {
                 if mapping.port == from && now < mapping.until {
@@ -134,13 +134,9 @@ impl CellularIpRouter {
                     is_renewed = true;
                 }
             }
-            if is_renewed {
-                self.routes.keep_until(source, until);
-            }
-        }
-        if self.paging.get(now, source) == Some(&from) {
-            self.paging.keep_until(source, now + self.config.paging_timeout);
-        }
+            is_renewed
+        });
+        self.paging.renew_if(now, source, now + self.config.paging_timeout, |port| *port == from);
     }
 
     /// What becomes of a packet for a mobile host of the domain.
