@@ -189,6 +189,16 @@ pub enum Input<'a> {
         /// Which peer.
         peer: IpAddr,
     },
+    /// Mobile node: on a new link, before its home agent knows of it, what it sends by `path` gets through, and what is for it comes there:
+    /// its former access router has a tunnel to it (fast handovers, RFC 5568). Said ahead of the registration there.
+    HandedOver {
+        /// The node's home address.
+        mobile: IpAddr,
+        /// The way by the new link.
+        path: PathId,
+        /// What is known of it.
+        new: PathProperties,
+    },
     /// Somebody - the link layer, a timetable, an operator - says that the path in use ends within some time. It may be wrong.
     Announced {
         /// The mobile node's home address.

@@ -64,6 +64,8 @@ struct MobilePath {
     since: Option<Instant>,
     /// When the announced end is.
     ends_at: Option<Instant>,
+    /// The path that the home agent knows, while an access router brings packets from there to `present`.
+    registered: Option<PathId>,
 }
 
 /// The paths of all mobile nodes.
@@ -115,6 +117,18 @@ impl PathTable {
         match *input {
             Input::Handover { mobile, event } => {
                 self.handle_handover(now, mobile, event).map(|event| (mobile, event)).into_iter().collect()
+            }
+            Input::HandedOver { mobile, path: to, new } => {
+                let path = self.mobiles.entry(mobile).or_default();
+                if path.lost_since.is_none() {
+                    return Vec::new();
+                }
+                let registered = path.registered.or(path.present);
+                let usable = path.become_usable(now, Some(to), new, None);
+                path.registered = registered.filter(|registered| *registered != to);
+                // The acknowledgements of what had left come only now: the access routers have kept them.
+                let usable = Usable { old_is_lost: Some(false), ..usable };
+                [(mobile, PathEvent::Usable(usable))].into()
             }
             Input::Announced { mobile, within, new } => {
                 let path = self.mobiles.entry(mobile).or_default();
@@ -177,7 +191,13 @@ impl PathTable {
         debug_assert_eq!(self.place, Place::MobileNode, "handover events are the mobile node's own");
         let id = |interface: InterfaceId| PathId::Interface(interface);
         let path = self.mobiles.entry(mobile).or_default();
+        // Whether an access router brings packets there already.
+        let is_handed_over =
+            |path: &MobilePath, to| path.registered.is_some() && path.present == Some(id(to));
         match *event {
+            HandoverEvent::Initiated { to, .. } if is_handed_over(path, to) && path.lost_since.is_none() => {
+                None
+            }
             HandoverEvent::Initiated { notice, style, old, new, .. } => match (style, notice) {
                 (HandoverStyle::BreakBeforeMake, _) => {
                     path.properties = old;
@@ -196,14 +216,15 @@ impl PathTable {
                 path.become_lost(now)
             }
             HandoverEvent::LinkUp { interface } | HandoverEvent::PathAnswers { interface }
-                if path.present == Some(id(interface)) && path.lost_since.is_some() =>
+                if [path.present, path.registered].contains(&Some(id(interface)))
+                    && path.lost_since.is_some() =>
             {
                 // What the node sends gets out again; what is sent to it follows when it has registered.
-                let usable = path.become_usable(now, path.present, path.properties, Some(true));
+                let usable = path.become_usable(now, Some(id(interface)), path.properties, Some(true));
                 Some(PathEvent::Usable(usable))
             }
             HandoverEvent::Registered { from, to, old, new, .. } => {
-                let is_new = from != Some(to) || path.lost_since.is_some();
+                let is_new = (from != Some(to) && !is_handed_over(path, to)) || path.lost_since.is_some();
                 let old_is_lost = path.lost_since.is_some();
                 if path.properties == PathProperties::default() {
                     path.properties = old;
@@ -250,7 +271,14 @@ impl MobilePath {
             old_is_lost: if self.lost_since.is_some() { Some(true) } else { old_is_lost },
             outage: self.lost_since.map(|since| now.saturating_duration_since(since)),
         };
-        *self = Self { present: to, properties: new, lost_since: None, since: Some(now), ends_at: None };
+        *self = Self {
+            present: to,
+            properties: new,
+            lost_since: None,
+            since: Some(now),
+            ends_at: None,
+            registered: None,
+        };
         usable
     }
 }

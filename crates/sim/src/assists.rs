@@ -721,6 +721,16 @@ impl Simulation {
         }
     }
 
+    /// A mobile node that its home agent does not know of yet is reached by a new link, through its former access router.
+    pub(crate) fn assist_handed_over(&mut self, node: NodeId, interface: InterfaceId, new: PathProperties) {
+        if self.node(node).assist.is_some()
+            && let Some(mobile) = self.topology.homes.address_of(node)
+        {
+            let (mobile, path) = (self.topology.address(mobile), PathId::Interface(interface));
+            self.assist_event(node, &Input::HandedOver { mobile, path, new });
+        }
+    }
+
     /// What a correspondent knows of a mobile node's care-of address is new, in the mobile node's view.
     pub(crate) fn assist_correspondent(&mut self, node: NodeId, correspondent: Ipv6Addr) {
         if self.node(node).assist.is_some()

@@ -307,6 +307,17 @@ impl HostChanges {
         self.neighbours.insert(key, Wanted { what: link_address, is_there });
     }
 
+    /// Tells the kernel what a neighbour has said of itself; it ages as what the kernel learns by itself.
+    pub(super) fn learn_neighbour(
+        &mut self,
+        interface: u32,
+        address: impl Into<IpAddr>,
+        link_address: [u8; 6],
+    ) {
+        let outcome = self.netlink.learn_neighbour(interface, address, link_address);
+        self.note(outcome);
+    }
+
     /// Wants it no longer.
     pub(super) fn unset_neighbour(&mut self, interface: u32, address: impl Into<IpAddr>) {
         let address = address.into();

@@ -963,3 +963,64 @@ fn the_last_acknowledgement_of_an_upload_is_sent_once_more() {
           2000  path 1 rate 10000 rtt 100 alive",
     );
 }
+
+/// RFC 5568: between the announcement on the new link and the registration the former access router takes what the mobile node sends.
+#[test]
+fn what_went_by_the_former_access_router_is_not_owed_when_the_home_agent_knows_the_new_path() {
+    mobile_node().run(
+        "    0  path 1 rate 10000 rtt 100
+             0  syn
+             0  from peer ack 0                -> pass
+            10  for peer 0+1000                -> pass keep
+            11  for peer 1000+1000             -> pass keep
+            20  down 1
+            50  handed-over 2 rate 10000 rtt 100
+            50  initiated 1 2
+            55  from peer ack 1000             -> pass         # the access routers had kept it
+            60  for peer 2000+1000             -> pass keep
+            70  for peer 1000+1000 again       -> pass keep    # nothing else will bring it
+            90  registered 1 2 rate 10000 rtt 100
+           160  from peer ack 3000             -> pass
+                = kept 0",
+    );
+    // What nobody says anything of goes again when it should have been acknowledged.
+    mobile_node().run(
+        "    0  path 1 rate 10000 rtt 100
+             0  syn
+             0  from peer ack 0                -> pass
+            10  for peer 0+1000                -> pass keep
+            20  down 1
+           400  handed-over 2 rate 10000 rtt 100
+           410  registered 1 2 rate 10000 rtt 100
+           540  > release 0+1000",
+    );
+    // Without such a tunnel what was sent meanwhile went nowhere.
+    mobile_node().run(
+        "    0  path 1 rate 10000 rtt 100
+             0  syn
+             0  from peer ack 0                -> pass
+            10  for peer 0+1000                -> pass keep
+            20  down 1
+            60  for peer 1000+1000             -> pass keep
+            90  registered 1 2 rate 10000 rtt 100
+            90  > release 0+1000
+            90  > release 1000+1000",
+    );
+}
+
+#[test]
+fn a_mobile_node_that_goes_back_to_the_link_it_is_registered_by_is_reached_there() {
+    mobile_node().run(
+        "    0  path 1 rate 10000 rtt 100
+             0  syn
+             0  from peer ack 0                -> pass
+            10  for peer 0+1000                -> pass keep
+            20  down 1
+            50  handed-over 2 rate 10000 rtt 100
+            60  down 2
+            70  for peer 1000+1000             -> pass keep
+            80  link-up 1
+            80  > release 0+1000
+            80  > release 1000+1000",
+    );
+}

@@ -8,6 +8,7 @@
 //!   100  for mobile 1000+1000 again   -> pass keep
 //!   900  path 2 rate 10000 rtt 100    packets go by path 2 now: kbit/s, ms; `lost`: the old one's are lost, `has 2000`:
 //!                                     the mobile node says that it has so much, with `echo` its timestamp
+//!   900  handed-over 2 rate 10000     path 2 leads to the former access router; `registered 1 2`: the home agent knows it
 //!   900  > release 1000+1000          what the assistant does, in order
 //!        = kept 1
 //! ```
@@ -30,7 +31,7 @@ use core::time::Duration;
 
 use alloc::boxed::Box;
 use careof_base::{DataRate, Instant};
-use careof_mobility::{InterfaceId, PathProperties};
+use careof_mobility::{HandoverEvent, HandoverReason, HandoverStyle, InterfaceId, Notice, PathProperties};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::Ipv6Header;
 use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumber, Timestamps, protocol};
@@ -283,10 +284,47 @@ impl Script {
             ["up", number] => {
                 self.hand_in(&Input::LinkUp { path: path(number.parse().expect("a number")) });
             }
+            ["initiated", from, to] => {
+                let interface = |number: &str| InterfaceId(number.parse().expect("a number"));
+                let event = HandoverEvent::Initiated {
+                    from: Some(interface(from)),
+                    to: interface(to),
+                    notice: Notice::None,
+                    reason: HandoverReason::NotWorking,
+                    style: HandoverStyle::BreakBeforeMake,
+                    old: PathProperties::default(),
+                    new: PathProperties::default(),
+                };
+                self.hand_in(&Input::Handover { mobile: self.over.mobile(), event: &event });
+            }
+            ["link-up", number] => {
+                let interface = InterfaceId(number.parse().expect("a number"));
+                let (mobile, event) = (self.over.mobile(), HandoverEvent::LinkUp { interface });
+                self.hand_in(&Input::Handover { mobile, event: &event });
+            }
             ["announced", within, rest @ ..] => {
                 let within = Duration::from_millis(within.parse().expect("a time in ms"));
                 let (mobile, new) = (self.over.mobile(), properties(rest));
                 self.hand_in(&Input::Announced { mobile, within, new });
+            }
+            ["handed-over", number, rest @ ..] => {
+                let path = path(number.parse().expect("a number"));
+                let (mobile, new) = (self.over.mobile(), properties(rest));
+                self.hand_in(&Input::HandedOver { mobile, path, new });
+            }
+            ["registered", from, to, rest @ ..] => {
+                let interface = |number: &str| InterfaceId(number.parse().expect("a number"));
+                let event = HandoverEvent::Registered {
+                    from: Some(interface(from)),
+                    to: interface(to),
+                    care_of: Some(()),
+                    attempts: 1,
+                    latency: Duration::ZERO,
+                    round_trip: Duration::ZERO,
+                    old: PathProperties::default(),
+                    new: properties(rest),
+                };
+                self.hand_in(&Input::Handover { mobile: self.over.mobile(), event: &event });
             }
             ["outdated"] => {
                 let (mobile, peer) = (self.over.mobile(), self.over.peer());
@@ -334,6 +372,7 @@ impl Script {
                 }
                 Input::Announced { mobile: _, within, new } => Input::Announced { mobile, within, new },
                 Input::Handover { mobile: _, event } => Input::Handover { mobile, event },
+                Input::HandedOver { mobile: _, path, new } => Input::HandedOver { mobile, path, new },
                 other => other,
             });
         }

@@ -90,8 +90,34 @@ impl Netlink {
     ) -> Result<Option<[u8; 6]>, Error> {
         let address: IpAddr = address.into();
         let before = self.neighbour(index, address)?;
+        self.put_neighbour(NeighbourState::Permanent, maker, index, address, link_address)?;
+        Ok(before.filter(|neighbour| neighbour.is_permanent).and_then(|neighbour| neighbour.link_address))
+    }
+
+    /// Tells the kernel a neighbour's Ethernet address as if the neighbour had just said it unasked (state STALE of RFC 4861 section 7.3.2):
+    /// packets go there at once, what waits for the address to be resolved included, and the kernel then asks whether it is still there.
+    ///
+    /// # Errors
+    /// `EINVAL` on an interface without Ethernet addresses, `ENODEV` when there is no such interface.
+    pub fn learn_neighbour(
+        &mut self,
+        index: u32,
+        address: impl Into<IpAddr>,
+        link_address: [u8; 6],
+    ) -> Result<(), Error> {
+        self.put_neighbour(NeighbourState::Stale, 0, index, address.into(), link_address)
+    }
+
+    fn put_neighbour(
+        &mut self,
+        state: NeighbourState,
+        maker: u8,
+        index: u32,
+        address: IpAddr,
+        link_address: [u8; 6],
+    ) -> Result<(), Error> {
         let mut message = neighbour_message(index, address);
-        message.header.state = NeighbourState::Permanent;
+        message.header.state = state;
         message.attributes.push(NeighbourAttribute::LinkLayerAddress(link_address.to_vec()));
         if maker > 0 {
             message.attributes.push(NeighbourAttribute::Protocol(RouteProtocol::from(maker)));
@@ -101,8 +127,7 @@ impl Netlink {
             NLM_F_CREATE | NLM_F_REPLACE,
             "RTM_NEWNEIGH",
             || format!("set the neighbour {address} on interface {index}"),
-        )?;
-        Ok(before.filter(|neighbour| neighbour.is_permanent).and_then(|neighbour| neighbour.link_address))
+        )
     }
 
     /// Forgets a neighbour, set or learnt; [`Effect::Unchanged`] when it was not known.

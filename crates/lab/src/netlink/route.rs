@@ -1,6 +1,6 @@
 //! Routes.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_base::Duration;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
@@ -241,6 +241,24 @@ impl Netlink {
         let link = self.interface(interface.unwrap_or(route.interface))?.mtu;
         let mtu = route.mtu.filter(|mtu| *mtu > 0).map_or(link, |mtu| mtu.min(link));
         Ok(u16::try_from(mtu).unwrap_or(u16::MAX))
+    }
+
+    /// Whether the kernel takes packets to `address` for this host's own. An IPv6 address that was added a moment ago is listed already when
+    /// it does not yet: what comes for it in between is dropped.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn is_local(&mut self, address: Ipv6Addr) -> Result<bool, Error> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = AddressFamily::Inet6;
+        message.header.destination_prefix_length = 128;
+        message.attributes.push(RouteAttribute::Destination(RouteAddress::Inet6(address)));
+        let doing = || format!("find out whether {address} is local");
+        match self.ask(RouteNetlinkMessage::GetRoute(message), 0, "RTM_GETROUTE", doing) {
+            Ok(Some(RouteNetlinkMessage::NewRoute(message))) => Ok(message.header.kind == RouteType::Local),
+            Ok(_) | Err(Error::System { errno: Errno::ENETUNREACH | Errno::EHOSTUNREACH, .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Adds a route; [`Effect::Unchanged`] when this very route is there.

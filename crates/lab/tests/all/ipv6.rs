@@ -125,7 +125,11 @@ fn rules_routes_and_neighbours_of_ipv6_come_and_go() {
             (RIGHT.into(), Some([2, 0, 0, 0, 0, 9]), true)
         );
         assert!(netlink.neighbours(index)?.contains(&known));
+        netlink.learn_neighbour(index, RIGHT, [2, 0, 0, 0, 0, 8])?;
+        let known = netlink.neighbour(index, RIGHT)?.unwrap();
+        assert_eq!((known.link_address, known.is_permanent), (Some([2, 0, 0, 0, 0, 8]), false));
         assert_eq!(netlink.remove_neighbour(index, RIGHT)?, Effect::Changed);
+        assert_eq!([netlink.is_local(LEFT)?, netlink.is_local(RIGHT)?], [true, false]);
         let effects = [netlink.add_proxy_neighbour(index, HOME)?, netlink.add_proxy_neighbour(index, HOME)?];
         assert_eq!(effects, [Effect::Changed, Effect::Unchanged]);
         assert_eq!(netlink.proxy_neighbours(index)?, [IpAddr::from(HOME)]);

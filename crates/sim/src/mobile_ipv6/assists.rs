@@ -4,6 +4,7 @@ use core::net::{IpAddr, Ipv6Addr};
 
 use careof_assist::{PathId, Towards};
 use careof_mobility::PathProperties;
+use careof_mobility::v6::Delivery;
 use careof_plan::{NodeId, Route};
 use careof_wire::ReceivedData;
 
@@ -99,7 +100,10 @@ impl Simulation {
         match (&host.role, towards, via) {
             (Ipv6Role::Mobile(_) | Ipv6Role::HierarchicalMobile(_), _, via) => {
                 let Some(mobile) = host.mobile() else { return false };
-                let Some(delivery) = mobile.delivery(address) else { return false };
+                let back = || {
+                    host.way_back(address).map(|(delivery, _, interface)| Delivery { interface, ..delivery })
+                };
+                let Some(delivery) = mobile.delivery(address).or_else(back) else { return false };
                 match via.filter(|path| *path != PathId::Interface(delivery.interface)) {
                     None => self.originate_on(node, packet, port),
                     Some(PathId::Interface(interface)) if delivery.addresses.tunnel.is_none() => {

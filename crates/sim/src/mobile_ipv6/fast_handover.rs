@@ -39,6 +39,8 @@ pub(crate) struct FastMobile {
     arrived: Option<InterfaceId>,
     /// It has come to the link of this interface and knows nothing of the router there: it goes on when it has an address.
     unannounced: Option<InterfaceId>,
+    /// It may have become true, and was not told yet, that packets go both ways by the new link.
+    may_be_ready: bool,
 }
 
 impl FastMobile {
@@ -55,6 +57,7 @@ impl FastMobile {
             is_misled: false,
             arrived: None,
             unannounced: None,
+            may_be_ready: false,
         }
     }
 
@@ -253,6 +256,9 @@ impl Simulation {
             self.fast_event(node, event);
         } else if let Some(transmit) = fast.agent.poll_transmit(now) {
             self.send_for_ipv6_agent(node, transmit);
+        } else if core::mem::take(&mut fast.may_be_ready) {
+            // Behind the announcement, and behind what the mobile node tells of the handover.
+            self.fast_path_is_ready(node);
         } else {
             return false;
         }
@@ -271,7 +277,9 @@ impl Simulation {
             }
             Event::Prepared { new } => {
                 self.note(node, None, Note::Handover("prepared"), format_args!("for {new}"));
-                self.fast_path_is_ready(node);
+                if let Some((_, fast)) = self.ipv6(node).and_then(Ipv6Host::fast_mobile) {
+                    fast.may_be_ready = true;
+                }
             }
             Event::Attached { interface, new, router } => {
                 self.fast_arrived(node, interface, new, router.prefix)
@@ -299,7 +307,7 @@ impl Simulation {
         let Some(host) = self.ipv6(node) else { return };
         let is_new = host.addresses.insert(new);
         if let Some((mobile, fast)) = host.fast_mobile() {
-            fast.arrived = Some(interface);
+            (fast.arrived, fast.may_be_ready) = (Some(interface), true);
             mobile.set_forwarded(fast.is_forwarded());
         }
         let address = InterfaceAddress { address: new, prefix, valid_for: None };
@@ -308,17 +316,16 @@ impl Simulation {
             self.note(node, way, Note::Handover("address-acquired"), format_args!("{new}"));
             self.handover_has_address(node, interface);
         }
-        self.fast_path_is_ready(node);
     }
 
     /// Once the mobile node is on the new link and the tunnel is there, packets go both ways, whatever its home agent knows.
     fn fast_path_is_ready(&mut self, node: NodeId) {
-        let Agent::Ipv6(host) = &self.node(node).agent else { return };
-        let Some(fast) = &host.fast else { return };
-        if let Some(interface) = fast.arrived.filter(|_| fast.agent.is_prepared()) {
-            self.on_path(node, true);
-            self.handover_is_ready(node, interface);
-        }
+        let Some((mobile, fast)) = self.ipv6(node).and_then(Ipv6Host::fast_mobile) else { return };
+        let Some(interface) = fast.arrived.filter(|_| fast.agent.is_prepared()) else { return };
+        let new = mobile.path_properties(interface);
+        self.on_path(node, true);
+        self.assist_handed_over(node, interface, new);
+        self.handover_is_ready(node, interface);
     }
 
     /// An address that the mobile node had beforehand is none any longer.

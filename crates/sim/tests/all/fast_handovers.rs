@@ -371,6 +371,20 @@ fn assists_and_fast_handovers_are_not_worse_together() {
     }
 }
 
+/// What the mobile node sends from the new link goes through its former router, long before it is registered.
+#[test]
+fn an_upload_from_a_full_queue_is_not_repeated_that_access_routers_have_brought_on() {
+    for keys in [PREDICTED, "notice = \"500 ms\"\nqueued = \"drop\""] {
+        for flows in [UPLOAD.to_owned(), windowed(UPLOAD)] {
+            let text = moves(12, keys, &flows);
+            let [without, with] = ["assist=none", "assist=default"].map(|assist| summary(&text, &[assist]));
+            let bytes = |summary: &Summary| summary.flows[0].bytes_delivered;
+            let (without, with) = (bytes(&without), bytes(&with));
+            assert!(with * 100 >= without * 97, "{keys} {flows}: {with} with, {without} without");
+        }
+    }
+}
+
 #[test]
 fn the_same_scenario_gives_the_same_run() {
     let text = moves(6, PREDICTED, &(windowed(DOWNLOAD) + &windowed(UPLOAD)));

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use careof_base::Instant;
-use careof_mobility::ConfigError;
 use careof_mobility::v6::access_router::{
     AccessRouter, Action, AddressConflict, Event, PacketToken, Verdict, Way,
 };
 use careof_mobility::v6::{Input, Tunnel};
+use careof_mobility::{ConfigError, InterfaceId};
+use careof_wire::icmpv6::{IpFields, LinkLayerAddress};
 use careof_wire::ipv6::Ipv6Header;
 
 use super::agent::Agent;
@@ -27,9 +28,22 @@ pub(super) struct Kept {
     shown: BTreeSet<Ipv6Addr>,
     /// Addresses of which the agent has told something.
     concerned: BTreeSet<Ipv6Addr>,
+    /// What has come by links on which the kernel does not send yet.
+    early: Vec<Early>,
     /// Mobile nodes that have left, and come, with a tunnel between.
     pub(super) departures: u64,
     pub(super) arrivals: u64,
+}
+
+/// Messages of neighbor discovery that wait for their links, at most: those of some mobile nodes that come with the link.
+const MOST_EARLY: usize = 64;
+
+/// A message of neighbor discovery.
+#[derive(Debug)]
+struct Early {
+    interface: InterfaceId,
+    ip: IpFields,
+    message: Box<[u8]>,
 }
 
 /// Whether each link has a name, and nothing is asked for that is not done here.
@@ -81,6 +95,31 @@ impl Ipv6Carrier {
         }
         self.kept.concerned.insert(care_of);
         self.drain(now);
+    }
+
+    /// Keeps a message that has come by a link that is not up as far as is known, until it is. With a new carrier the kernel receives at
+    /// once, and sends only when it has seen to it a moment later: what is sent in between, an answer or the packets that wait for the
+    /// mobile node that announces itself, is lost. Whether the message is kept; what finds no room is taken in at once.
+    pub(super) fn keep_early(&mut self, interface: InterfaceId, ip: &IpFields, message: &[u8]) -> bool {
+        let is_router = matches!(self.agent, Agent::AccessRouter(_));
+        let is_down = self.interfaces.get(interface).is_some_and(|known| !known.is_up());
+        let is_kept = is_router && is_down && self.kept.early.len() < MOST_EARLY;
+        if is_kept {
+            self.kept.early.push(Early { interface, ip: *ip, message: message.into() });
+        }
+        is_kept
+    }
+
+    /// A link is up: takes in what has come by it before.
+    pub(super) fn take_early(&mut self, now: Instant, of: InterfaceId) {
+        let early = std::mem::take(&mut self.kept.early);
+        for Early { interface, ip, message } in early {
+            if interface == of {
+                self.take_icmp_message(now, interface, &ip, &message);
+            } else {
+                self.kept.early.push(Early { interface, ip, message });
+            }
+        }
     }
 
     /// A packet for an address whose packets the agent is shown.
@@ -161,9 +200,10 @@ impl Ipv6Carrier {
             Event::Initiated { new, .. } => {
                 self.kept.concerned.insert(new);
             }
-            Event::Arrived { address, .. } => {
+            Event::Arrived { interface, address, link_layer_address } => {
                 self.kept.arrivals += 1;
                 self.kept.concerned.insert(address);
+                self.learn_neighbour(interface, address, link_layer_address);
             }
             Event::NeverCame { address } | Event::HostRouteEnded { address } => {
                 self.kept.concerned.insert(address);
@@ -184,6 +224,16 @@ impl Ipv6Carrier {
             }
             // The agent counts what it drops.
             Event::Dropped { .. } => {}
+        }
+    }
+
+    /// A mobile node has announced itself (RFC 5568 section 4: the neighbor cache has an entry in state STALE from then on). The kernel
+    /// ignores an announcement of somebody it does not know, and would have to ask before the first packet goes to the link.
+    fn learn_neighbour(&mut self, interface: InterfaceId, address: Ipv6Addr, station: LinkLayerAddress) {
+        let state = self.interfaces.get(interface).and_then(|known| known.state.as_ref());
+        let index = state.filter(|state| state.link_address.is_some()).map(|state| state.index);
+        if let Some(index) = index {
+            self.host.learn_neighbour(index, address, station.0);
         }
     }
 

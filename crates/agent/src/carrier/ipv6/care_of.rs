@@ -44,13 +44,15 @@ impl CareOfAddresses {
         Self { takes_ipv4, ..Self::default() }
     }
 
-    /// Takes in which addresses there are on the node's interfaces.
+    /// Takes in which addresses there are on the node's interfaces. `announced` is one that the node has announced on its link (RFC 5568
+    /// section 4): it is of that link before a router is heard there.
     pub(super) fn take_in(
         &mut self,
         now: Instant,
         found: &[(InterfaceId, AssignedAddress)],
         home_address: Ipv6Addr,
         routers: &Routers,
+        announced: Option<(InterfaceId, Ipv6Addr)>,
     ) -> Vec<AddressChange> {
         let mut ipv4_now = BTreeMap::new();
         let mut usable: BTreeMap<(InterfaceId, Ipv6Addr), InterfaceAddress> = BTreeMap::new();
@@ -70,8 +72,10 @@ impl CareOfAddresses {
             let is_candidate = assigned.is_usable() && is_suitable;
             // One that was formed on a link that was left stays with the interface; it is of use again when a router of the present
             // link says so.
-            let is_here =
-                assigned.address.is_ipv4() || assigned.is_permanent || routers.advertise(interface, address);
+            let is_here = assigned.address.is_ipv4()
+                || assigned.is_permanent
+                || announced == Some(key)
+                || routers.advertise(interface, address);
             // Nothing new is begun with a deprecated one (RFC 4862 section 5.5.4).
             let may_begin = !assigned.is_deprecated || self.told.contains_key(&key);
             let is_one_too_many = usable.keys().filter(|(of, _)| *of == interface).count() >= MOST_ADDRESSES;
@@ -150,7 +154,7 @@ mod tests {
 
     fn count(addresses: &mut CareOfAddresses, seconds: u64, found: AssignedAddress) -> usize {
         let routers = Routers::default();
-        addresses.take_in(Instant::from_secs(seconds), &[(WLAN, found)], HOME, &routers).len()
+        addresses.take_in(Instant::from_secs(seconds), &[(WLAN, found)], HOME, &routers, None).len()
     }
 
     #[test]
@@ -172,6 +176,21 @@ mod tests {
     }
 
     #[test]
+    fn an_address_of_a_former_visit_is_of_use_once_it_is_announced() {
+        let kept = AssignedAddress { is_permanent: false, ..assigned(CARE_OF) };
+        let mut addresses = CareOfAddresses::default();
+        let mut told = |announced| {
+            let routers = Routers::default();
+            addresses.take_in(Instant::ZERO, &[(WLAN, kept)], HOME, &routers, announced)
+        };
+        assert_eq!(told(Some((InterfaceId(2), CARE_OF))), [], "it is announced on another link");
+        let prefix = Prefix::new(CARE_OF, 64);
+        let address = InterfaceAddress { address: CARE_OF, prefix, valid_for: None };
+        assert_eq!(told(Some((WLAN, CARE_OF))), [AddressChange::Added(WLAN, address)]);
+        assert_eq!(told(None), [AddressChange::Removed(WLAN, CARE_OF)], "the link was left");
+    }
+
+    #[test]
     fn an_address_is_told_again_when_its_lifetime_is_another() {
         let lasting =
             |seconds| AssignedAddress { valid_for: Some(Duration::from_secs(seconds)), ..assigned(CARE_OF) };
@@ -186,7 +205,7 @@ mod tests {
         let deprecated = AssignedAddress { is_deprecated: true, ..assigned(CARE_OF) };
         assert_eq!(count(&mut addresses, 82, deprecated), 0, "it is kept");
         assert_eq!(addresses.of(WLAN).collect::<Vec<_>>(), [CARE_OF]);
-        let gone = addresses.take_in(Instant::from_secs(83), &[], HOME, &Routers::default());
+        let gone = addresses.take_in(Instant::from_secs(83), &[], HOME, &Routers::default(), None);
         assert_eq!(gone, [AddressChange::Removed(WLAN, CARE_OF)]);
     }
 }

@@ -509,27 +509,38 @@ impl Ipv6Carrier {
             };
             let interface = self.interfaces.id_of(datagram.interface);
             let (source, destination) = (datagram.source, datagram.destination);
-            let (hop_limit, message) = (datagram.hop_limit, datagram.message);
-            let kind = message.first().copied();
-            if let Some(fast) =
-                self.fast.as_mut().filter(|_| matches!(kind, Some(ADVERTISEMENT | FAST_HANDOVER)))
-            {
-                let addresses = Addresses::new(source, destination);
-                fast.hear(now, Input::Icmp { interface, addresses, hop_limit, message });
-                self.drain(now);
-            }
-            if kind == Some(ADVERTISEMENT) {
-                let ip = IpFields { source, destination, hop_limit };
-                self.take_advertisement(now, interface, &ip, message);
-            } else if kind != Some(FAST_HANDOVER) || matches!(self.agent, Agent::AccessRouter(_)) {
-                let addresses = Addresses::new(source, destination);
-                self.tell_agent(now, Input::Icmp { interface, addresses, hop_limit, message });
-                self.pass_error_on(source, destination, message);
+            let ip = IpFields { source, destination, hop_limit: datagram.hop_limit };
+            if !self.keep_early(interface, &ip, datagram.message) {
+                self.take_icmp_message(now, interface, &ip, datagram.message);
             }
         }
         self.sockets.icmp = Some(icmp);
         self.buffer = buffer;
         Ok(())
+    }
+
+    pub(super) fn take_icmp_message(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        ip: &IpFields,
+        message: &[u8],
+    ) {
+        let &IpFields { source, destination, hop_limit } = ip;
+        let addresses = Addresses::new(source, destination);
+        let input = Input::Icmp { interface, addresses, hop_limit, message };
+        let kind = message.first().copied();
+        if let Some(fast) = self.fast.as_mut().filter(|_| matches!(kind, Some(ADVERTISEMENT | FAST_HANDOVER)))
+        {
+            fast.hear(now, input);
+            self.drain(now);
+        }
+        if kind == Some(ADVERTISEMENT) {
+            self.take_advertisement(now, interface, ip, message);
+        } else if kind != Some(FAST_HANDOVER) || matches!(self.agent, Agent::AccessRouter(_)) {
+            self.tell_agent(now, input);
+            self.pass_error_on(source, destination, message);
+        }
     }
 
     /// Mobile node and correspondent node: the host's own TCP hears of an error about what the agent has made of its packets.

@@ -1,7 +1,9 @@
 //! Mobile node: its part in fast handovers (RFC 5568), beside its registrations.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
 
+use careof_assist::PathId;
 use careof_base::{Instant, Randomness};
 use careof_lab::AddressOptions;
 use careof_mobility::v6::fast_handover::{Event, Failure, FastHandover, RouterInfo};
@@ -14,8 +16,30 @@ use super::agent::Agent;
 use super::mobile::Mobile;
 use super::{AccessPointSetup, Error, FastHandoverSetup, Ipv6Carrier, Ipv6Setup};
 
+/// Between two looks at whether the kernel takes packets for a new address. It tells a moment before.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// Bits of the prefix of a link on which addresses are formed.
 const PREFIX_LEN: u8 = 64;
+
+/// An announcement on a new link (UNA).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Announced {
+    pub(super) interface: InterfaceId,
+    /// The new care-of address.
+    pub(super) address: Ipv6Addr,
+    /// The global address of the new access router.
+    pub(super) router: Ipv6Addr,
+}
+
+/// An address that an interface was given before the kernel would have formed it.
+#[derive(Clone, Copy, Debug)]
+struct Assigned {
+    interface: InterfaceId,
+    index: u32,
+    address: Ipv6Addr,
+    /// The kernel takes packets for it, and the node may say that it is there: what waits for it comes at once.
+    is_local: bool,
+}
 
 /// What runs beside a mobile node.
 #[derive(Debug)]
@@ -34,14 +58,16 @@ pub(super) struct FastMobile {
     is_misled: bool,
     /// It has announced itself on the link of this interface, and is not registered there yet.
     arrived: Option<InterfaceId>,
-    /// The link of this interface has this router, although it may not have been heard there.
-    new_router: Option<(InterfaceId, Ipv6Addr)>,
+    /// What it has announced on the link that it came to last.
+    announced_there: Option<Announced>,
     /// It has come to the link of this interface and knows nothing of the router there: it goes on when it has an address.
     unannounced: Option<InterfaceId>,
+    /// It may have become true, and was not told yet, that packets go both ways by the new link.
+    may_be_ready: bool,
     /// The previous care-of address of the handover under way, or of the last one.
     previous: Option<Ipv6Addr>,
     /// The address that it has given an interface beforehand.
-    assigned: Option<(InterfaceId, u32, Ipv6Addr)>,
+    assigned: Option<Assigned>,
     prepared: u64,
     announced: u64,
     failed: u64,
@@ -67,8 +93,9 @@ impl FastMobile {
             gone_as: None,
             is_misled: false,
             arrived: None,
-            new_router: None,
+            announced_there: None,
             unannounced: None,
+            may_be_ready: false,
             previous: None,
             assigned: None,
             prepared: 0,
@@ -89,6 +116,16 @@ impl FastMobile {
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.agent.next_timeout().map(|(at, _)| at)
+    }
+
+    /// Whether the kernel is still to take packets for the new care-of address.
+    fn is_settling(&self) -> bool {
+        self.assigned.is_some_and(|assigned| !assigned.is_local)
+    }
+
+    /// When to look again whether it does.
+    pub(super) fn next_look(&self, now: Instant) -> Option<Instant> {
+        self.is_settling().then_some(now + LOOK_AGAIN)
     }
 
     pub(super) fn counts(&self) -> [(&'static str, u64); 3] {
@@ -120,9 +157,9 @@ impl FastMobile {
         self.previous.filter(|_| self.agent.accepts_tunnel_from(entry))
     }
 
-    /// The router of a link that the node has come to, which perhaps has not been heard there.
-    pub(super) fn router_of_new_link(&self) -> Option<(InterfaceId, Ipv6Addr)> {
-        self.new_router
+    /// What holds on the link that the node has come to, although its router perhaps has not been heard there.
+    pub(super) const fn announced_there(&self) -> Option<Announced> {
+        self.announced_there
     }
 
     /// How the mobile node sends while the new care-of address is not registered: as from the previous one, through a tunnel back to the
@@ -230,7 +267,7 @@ impl Ipv6Carrier {
         };
         if !up {
             fast.arrived = fast.arrived.filter(|arrived| *arrived != interface);
-            fast.new_router = fast.new_router.filter(|(arrived, _)| *arrived != interface);
+            fast.announced_there = fast.announced_there.filter(|there| there.interface != interface);
             fast.unannounced = fast.unannounced.filter(|arrived| *arrived != interface);
         }
         // While it can be reached where it is registered nobody has to send anything on.
@@ -269,11 +306,31 @@ impl Ipv6Carrier {
             any = true;
             self.fast_event(now, event);
         }
-        while let Some(transmit) = self.fast.as_mut().and_then(|fast| fast.agent.poll_transmit(now)) {
+        let is_settling = self.fast.as_ref().is_some_and(|fast| fast.is_settling());
+        while !is_settling
+            && let Some(transmit) = self.fast.as_mut().and_then(|fast| fast.agent.poll_transmit(now))
+        {
             any = true;
             self.outgoing.push(transmit);
         }
         any
+    }
+
+    /// Once the mobile node is on the new link and the tunnel is there, packets go both ways, whatever its home agent knows: its assists
+    /// are told, behind what it tells of the handover itself.
+    pub(super) fn tell_handed_over(&mut self, now: Instant) {
+        let (Some(fast), Agent::Mobile(node)) = (&mut self.fast, &self.agent) else { return };
+        if !std::mem::take(&mut fast.may_be_ready) {
+            return;
+        }
+        let arrived = fast.arrived.filter(|_| fast.agent.is_prepared());
+        if let (Some(interface), Some(assists), Some(mobile)) =
+            (arrived, &mut self.assists, self.setup.home_address())
+        {
+            let (mobile, path) = (mobile.into(), PathId::Interface(interface));
+            let new = node.path_properties(interface);
+            assists.handle_event(now, &careof_assist::Input::HandedOver { mobile, path, new });
+        }
     }
 
     fn fast_event(&mut self, now: Instant, event: Event) {
@@ -289,17 +346,23 @@ impl Ipv6Carrier {
                 let new = fast.agent.new_care_of();
                 fast.previous = node.care_of().filter(|previous| Some(*previous) != new).or(fast.previous);
             }
-            Event::Prepared { .. } => fast.prepared += 1,
+            Event::Prepared { .. } => {
+                fast.prepared += 1;
+                fast.may_be_ready = true;
+            }
             Event::Attached { interface, new, router } => {
                 fast.announced += 1;
-                fast.arrived = Some(interface);
-                fast.new_router = Some((interface, router.address));
+                (fast.arrived, fast.may_be_ready) = (Some(interface), true);
+                fast.announced_there = Some(Announced { interface, address: new, router: router.address });
                 fast.previous = node.care_of().filter(|previous| *previous != new).or(fast.previous);
                 node.set_forwarded(fast.setup.is_buffered && !fast.is_misled);
                 self.take_new_care_of(now, interface, new);
             }
             Event::AddressReplaced { new, .. } => {
                 let Some(interface) = fast.arrived else { return };
+                if let Some(there) = &mut fast.announced_there {
+                    there.address = new;
+                }
                 self.drop_new_care_of(Some(interface));
                 self.take_new_care_of(now, interface, new);
             }
@@ -325,19 +388,34 @@ impl Ipv6Carrier {
         let options = AddressOptions { skips_detection: true, ..AddressOptions::default() };
         let added = self.host.netlink().add_address_as(options, index, IpAddr::V6(new), PREFIX_LEN);
         match (added, &mut self.fast) {
-            (Ok(careof_lab::Effect::Changed), Some(fast)) => fast.assigned = Some((interface, index, new)),
-            // The kernel has formed it already.
+            (Ok(careof_lab::Effect::Changed), Some(fast)) => {
+                fast.assigned = Some(Assigned { interface, index, address: new, is_local: false });
+                return self.look_at_new_care_of(now);
+            }
+            // The kernel has it still from when the node was on this link before.
             (Ok(_), _) => {}
             (Err(_), _) => self.unsent += 1,
         }
         self.read_addresses(now);
     }
 
+    /// Goes on once the kernel takes packets for the address that an interface was given beforehand. It sees to that in a thread of its own.
+    pub(super) fn look_at_new_care_of(&mut self, now: Instant) {
+        let assigned = self.fast.as_mut().and_then(|fast| fast.assigned.as_mut());
+        let Some(assigned) = assigned.filter(|assigned| !assigned.is_local) else { return };
+        // Where the kernel does not say nothing is won by waiting.
+        assigned.is_local = self.host.netlink().is_local(assigned.address).unwrap_or(true);
+        if assigned.is_local {
+            self.read_addresses(now);
+            self.drain(now);
+        }
+    }
+
     /// Takes an address away again that an interface was given beforehand: of this link, or of any.
     pub(super) fn drop_new_care_of(&mut self, of: Option<InterfaceId>) {
         let Some(fast) = &mut self.fast else { return };
-        let is_of = |(interface, ..): &mut (InterfaceId, u32, Ipv6Addr)| of.is_none_or(|of| of == *interface);
-        if let Some((_, index, address)) = fast.assigned.take_if(is_of)
+        let is_of = |assigned: &mut Assigned| of.is_none_or(|of| of == assigned.interface);
+        if let Some(Assigned { index, address, .. }) = fast.assigned.take_if(is_of)
             && self.host.netlink().remove_address(index, IpAddr::V6(address), PREFIX_LEN).is_err()
         {
             // It has gone with the interface.

@@ -6,7 +6,7 @@ use careof_base::Instant;
 use careof_mobility::v6::{
     Addresses, Delivery, HierarchicalMobileNode, Ipv4Delivery, MobileNode, PathQuality,
 };
-use careof_mobility::{InterfaceId, Notice, UnknownInterface};
+use careof_mobility::{InterfaceId, Notice, PathProperties, UnknownInterface};
 use careof_wire::mip6::ReceivedData;
 
 /// A mobile node.
@@ -163,6 +163,10 @@ impl Mobile {
                 node.note_received_straight(now, by);
             }
         }
+    }
+
+    pub(super) fn path_properties(&self, interface: InterfaceId) -> PathProperties {
+        self.plain().map(|node| node.path_properties(interface)).unwrap_or_default()
     }
 
     pub(super) fn path_quality(&self, interface: InterfaceId) -> Option<PathQuality> {

@@ -342,6 +342,7 @@ impl Ipv6Carrier {
         }
         self.read_again(now)?;
         self.ask_again(now)?;
+        self.look_at_new_care_of(now);
         self.wake(now)?;
         // The reply has left, and nothing has been read yet that could overtake what is due.
         self.drive_assists(now);
@@ -432,7 +433,7 @@ impl Ipv6Carrier {
                 in_service: self.in_service,
                 at_home: self.at_home.link(),
                 ipv4_home: self.ipv4_home_in_use(),
-                announced: self.fast.as_ref().and_then(|fast| fast.router_of_new_link()),
+                announced: self.fast.as_ref().and_then(|fast| fast.announced_there()),
             };
             let wishes = routing.wishes();
             if wishes != self.wishes {
@@ -467,6 +468,7 @@ impl Ipv6Carrier {
             self.home_link.as_ref().and_then(|link| link.next_timeout(now)),
             self.at_home.next_timeout(),
             self.fast.as_ref().and_then(|fast| fast.next_timeout()),
+            self.fast.as_ref().and_then(|fast| fast.next_look(now)),
         ];
         let agent = self.agent.next_timeout();
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
@@ -499,6 +501,7 @@ impl Ipv6Carrier {
         for (mobile, told) in moved {
             self.tell_paths(now, mobile, &told);
         }
+        self.tell_handed_over(now);
     }
 
     fn react(&mut self, now: Instant, event: &Event) {

@@ -110,6 +110,7 @@ impl Ipv6Carrier {
             self.solicit(now);
         }
         self.fast_link(now, interface, true);
+        self.take_early(now, interface);
         self.advertise_all(now);
     }
 
@@ -177,7 +178,9 @@ impl Ipv6Carrier {
             named.find(|interface| interface.index() == Some(index)).map(|interface| interface.device.id)
         };
         let found: Vec<_> = found.into_iter().filter_map(|on| Some((of_ours(on.interface)?, on))).collect();
-        for change in self.addresses.take_in(now, &found, home_address, &self.routers) {
+        let announced = self.fast.as_ref().and_then(|fast| fast.announced_there());
+        let announced = announced.map(|there| (there.interface, there.address));
+        for change in self.addresses.take_in(now, &found, home_address, &self.routers, announced) {
             let input = match change {
                 AddressChange::Added(interface, address) => Input::AddressAdded { interface, address },
                 AddressChange::Removed(interface, address) => Input::AddressRemoved { interface, address },

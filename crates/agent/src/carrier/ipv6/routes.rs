@@ -12,6 +12,7 @@ use careof_mobility::v6::Prefix;
 
 use super::Ipv6MobileSetup;
 use super::care_of::CareOfAddresses;
+use super::fast_handover::Announced;
 use super::routers::Routers;
 use super::setup::HomeSide;
 use crate::carrier::interfaces::Interfaces;
@@ -159,8 +160,8 @@ pub(super) struct MobileRouting<'a> {
     pub(super) at_home: Option<InterfaceId>,
     /// The IPv4 home address, while it is bound.
     pub(super) ipv4_home: Option<Ipv4Addr>,
-    /// The global address of the router of a link that the node has just come to by a fast handover: it may not have been heard yet.
-    pub(super) announced: Option<(InterfaceId, Ipv6Addr)>,
+    /// The link that the node has just come to by a fast handover: its router may not have been heard yet.
+    pub(super) announced: Option<Announced>,
 }
 
 impl MobileRouting<'_> {
@@ -181,9 +182,9 @@ impl MobileRouting<'_> {
             }
             wishes.routes.extend(self.onto_link(id, index, table));
             let via = self.first_hop(id, index, first);
-            let announced = self.announced.filter(|(link, _)| *link == id && via.is_none());
+            let announced = self.announced.filter(|there| there.interface == id && via.is_none());
             let (via, on_link) = match announced {
-                Some((_, router)) => (Some(IpAddr::V6(router)), true),
+                Some(there) => (Some(IpAddr::V6(there.router)), true),
                 None => (via, false),
             };
             let default = Route::default_through(index, ANY);

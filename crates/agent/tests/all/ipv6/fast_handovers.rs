@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::network::*;
-use crate::support::{Listener, PATIENCE, Running, Tcp, pattern, realm_or_skip, receive_all, sleep};
+use crate::support::{Listener, PATIENCE, Running, Tcp, Udp, pattern, realm_or_skip, receive_all, sleep};
 use careof_agent::{
     AccessPointSetup, Device, FastHandoverSetup, Hooks, HostOptions, Ipv6AccessRouterSetup, Ipv6MobileSetup,
     Ipv6Setup,
@@ -97,7 +97,9 @@ fn give_station(network: &Network, name: &str) {
 fn start(network: &Network) -> [Running; 4] {
     for name in ["gsm0", "wlan0"] {
         network.set_link(name, false);
-        give_station(network, name);
+        if network.has_stations() {
+            give_station(network, name);
+        }
     }
     for (name, link) in [("wlan0", WLAN), ("gsm0", GSM)] {
         let formed = network.mobile.run(move || {
@@ -130,6 +132,64 @@ fn wait_for(agent: &Running, name: &'static str, least: u64) {
     wait_until(agent, name, |status| status.counters[name] >= least);
 }
 
+/// Prepared (predictive): what comes while the mobile node is on no link waits at the new router, and comes once. In which order is the
+/// kernel's affair, which may have to resolve the mobile node's address first.
+#[test]
+fn nothing_is_lost_in_a_handover_that_was_prepared() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::new(realm);
+    let [home, west, east, mobile] = start(&network);
+    let problems = [&network.west, &network.east, &network.mobile].map(Problems::listen);
+    let receiver = network.mobile.run(|| Udp::bind((HOME, 7000))).unwrap().unwrap();
+    receiver.set_read_timeout(Some(PATIENCE)).unwrap();
+    let sender = network.correspondent.run(|| Udp::bind((CORRESPONDENT, 7000))).unwrap().unwrap();
+    let mut number = 0_u32;
+    let mut send = |packets: u32| {
+        for _ in 0..packets {
+            sender.send_to(&number.to_be_bytes(), (HOME, 7000)).unwrap();
+            number += 1;
+            sleep(Duration::from_millis(1));
+        }
+    };
+    let receive = |numbers: std::ops::Range<u32>| {
+        let mut got = Vec::new();
+        for _ in numbers.clone() {
+            let mut number = [0; 4];
+            let received = receiver.recv(&mut number);
+            assert_eq!(received.ok(), Some(4), "of {numbers:?} came {got:?}, {:#?}", status(&mobile));
+            got.push(u32::from_be_bytes(number));
+        }
+        let in_order = got.is_sorted();
+        got.sort_unstable();
+        assert_eq!(got, numbers.collect::<Vec<_>>(), "in order: {in_order}");
+    };
+    send(10);
+    receive(0..10);
+    mobile.with(|carrier| carrier.prepare_handover("gsm0")).unwrap();
+    wait_for(&mobile, "handovers-prepared", 1);
+    send(20);
+    wait_for(&east, "handover-packets-kept", 20);
+    network.set_link("wlan0", false);
+    send(20);
+    wait_for(&east, "handover-packets-kept", 40);
+    network.set_link("gsm0", true);
+    wait_registered(&mobile, "gsm0");
+    receive(10..50);
+    send(10);
+    receive(50..60);
+    assert_eq!(count(&west, "handovers-from-here"), 1);
+    assert!(count(&east, "handovers-to-here") >= 1);
+    assert!(count(&mobile, "handovers-announced") >= 1);
+    for name in ["handover-packets-dropped", "handover-packets-full", "handover-packets-expired"] {
+        assert_eq!((count(&west, name), count(&east, name)), (0, 0), "{name}");
+    }
+    assert_eq!(count(&east, "handover-packets-kept"), count(&east, "handover-packets-released"));
+    assert_eq!(problems.map(|problems| problems.heard()), [0; 3], "everybody understands what comes");
+    let care_of_there = status(&mobile).registration.unwrap().care_of;
+    assert_eq!(care_of_there, Some(care_of(GSM)), "the address it had announced");
+    drop(home);
+}
+
 /// Unprepared (reactive): the mobile node turns up at the other router, and has what its former router keeps sent on.
 #[test]
 fn a_connection_survives_a_handover_that_nobody_has_announced_byte_by_byte() {
@@ -153,4 +213,34 @@ fn a_connection_survives_a_handover_that_nobody_has_announced_byte_by_byte() {
     drop(client);
     assert!(received.join().unwrap() == sent, "what arrived is what was sent");
     assert!(count(&mobile, "handovers-announced") >= 1, "{:#?}", status(&mobile));
+}
+
+/// Back on a link that the mobile node had left a moment ago, where its host has its address still and no router is heard yet: what it has
+/// to say to the router that it comes from leaves at the first try.
+#[test]
+fn who_comes_back_to_a_link_tells_the_router_before_at_once() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::with(realm, Links::Emulated);
+    let [_home, west, east, mobile] = start(&network);
+    mobile.with(|carrier| carrier.prepare_handover("gsm0")).unwrap();
+    wait_for(&mobile, "handovers-prepared", 1);
+    network.set_link("wlan0", false);
+    network.set_link("gsm0", true);
+    wait_registered(&mobile, "gsm0");
+    // That it can prepare for the way back says that it knows the router there.
+    mobile.with(|carrier| carrier.prepare_handover("wlan0")).unwrap();
+    wait_for(&mobile, "handovers-prepared", 2);
+    let accepted = count(&east, "registrations-accepted");
+    mobile.with(|carrier| carrier.call_off_handover()).unwrap();
+    wait_for(&east, "registrations-accepted", accepted + 1);
+    let unsent = count(&mobile, "messages-unsent");
+    let (announced, departures) =
+        (count(&mobile, "handovers-announced"), count(&east, "handovers-from-here"));
+    network.set_link("gsm0", false);
+    network.set_link("wlan0", true);
+    wait_registered(&mobile, "wlan0");
+    wait_for(&east, "handovers-from-here", departures + 1);
+    assert_eq!(count(&mobile, "handovers-announced"), announced + 1);
+    assert_eq!(count(&mobile, "messages-unsent"), unsent, "{:#?}", status(&mobile));
+    assert_eq!(count(&west, "handovers-from-here"), 1);
 }

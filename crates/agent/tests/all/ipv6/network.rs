@@ -338,6 +338,11 @@ impl Network {
         Self { clock, correspondent, home, mobile, links: emulated, emulator, advertisers, west, east }
     }
 
+    /// Whether the mobile node's interfaces have link-layer addresses.
+    pub(crate) const fn has_stations(&self) -> bool {
+        self.emulator.is_none()
+    }
+
     /// Gives a link of the mobile node its carrier, or takes it away: nothing gets through then, and what was under way is lost.
     pub(crate) fn set_link(&self, name: &'static str, up: bool) {
         let emulated = self.links.iter().find(|(_, end)| end.name() == name);

@@ -59,7 +59,7 @@ pub(super) fn swallow(
     if is_covered(stream, seq, end, |kept| kept.waits()) {
         return Some(DropReason::HeldAlready);
     }
-    let is_coming = state.patience.is_some() && drains_soon(stream, state);
+    let is_coming = state.patience.is_some_and(|patience| patience.delivers) && drains_soon(stream, state);
     let is_on_its_way = |kept: &Kept| {
         let recently = |at: Instant| now < at + state.grace && !is_missing(stream, state, kept);
         kept.sent().is_none_or(|sent| {

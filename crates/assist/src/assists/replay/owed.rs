@@ -6,6 +6,9 @@
 //!   acknowledged, over the old path and back over the new one, [`crate::Replay::patience`] times, from the last progress on. What
 //!   is owed still after that is sent again. In this time, a repetition of it by its sender is dropped: delivered
 //!   in front of the originals it would make the receiver refuse them (PAWS), and either they are acknowledged or they follow.
+//! - It **is gone, and access routers have kept what came for the mobile node meanwhile** (fast handovers): the acknowledgements of what
+//!   had arrived come only now, and with them the sender's own repair of the rest works. It passes; what nothing has been heard of in the
+//!   time above is sent again.
 //! - It was left and holds so much, so slowly, that the new path delivers it sooner: at once.
 //!
 //! What is not sent again: what the receiver has said that it has (SACK); originals with an older timestamp than the receiver
@@ -80,7 +83,7 @@ pub(super) fn on_usable(
     let new = usable.new.round_trip.unwrap_or(old);
     // A standing queue may have made the old round trip anything.
     let wait = (rules.replay.patience * old.max((old + new) / 2) + DELAYED_ACK).min(FORGOTTEN);
-    state.patience = Some(Patience { since: cx.now, wait });
+    state.patience = Some(Patience { since: cx.now, wait, delivers: usable.outage.is_none() });
     cx.timers.set(Owner::Flow(key), Wake::Patience, cx.now + wait);
     if stream.kept.has_waiting() {
         // The one that ran goes on by the new path.
@@ -92,7 +95,7 @@ pub(super) fn on_usable(
 pub(super) fn on_patience_over(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules) {
     let key = flow.key;
     let stream = flow.stream_mut(cx.config.place.keeps());
-    let Some(Patience { since, wait }) = state.patience else { return };
+    let Some(Patience { since, wait, .. }) = state.patience else { return };
     let sees_acks = state.sees_acks(stream);
     if !sees_acks && state.repeated.is_none() {
         // Nobody can tell what of the last seconds is owed: the sender's first repetition will.
@@ -129,6 +132,11 @@ fn is_silent(now: Instant, place: Place, stream: &Stream, state: &State, usable:
         Place::MobileNode | Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
     };
     let longest = round_trip + (round_trip / 2).max(DELAYED_ACK) + detour;
+    // Where others have kept what comes from there, nobody could be heard in between.
+    let now = match usable.outage.filter(|_| usable.old_is_lost == Some(false)) {
+        Some(outage) => now.saturating_sub(outage),
+        None => now,
+    };
     now.saturating_duration_since(heard.unwrap_or(sent.at).max(sent.at)) > longest
 }
 

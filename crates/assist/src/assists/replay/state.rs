@@ -14,6 +14,8 @@ use crate::meter::Meter;
 pub(super) struct Patience {
     pub(super) since: Instant,
     pub(super) wait: Duration,
+    /// It can deliver still. If not, its last acknowledgements come late.
+    pub(super) delivers: bool,
 }
 
 /// What replay knows of the direction of a flow that is kept, beyond its packets.

@@ -6,6 +6,7 @@ use careof_wire::mip6::{MobilityOptions, PathReport, ReceivedData, ToldPath};
 use super::MobileNode;
 use super::attachment::Attachment;
 use super::registration::{Pending, Purpose};
+use crate::{InterfaceId, PathProperties};
 
 impl MobileNode {
     /// How far this node's TCP flows have come. An update that says that the old path is lost tells it to the home agent, which then
@@ -18,6 +19,12 @@ impl MobileNode {
     /// that it is lost. To be called ahead of the input that leads to the update.
     pub const fn set_forwarded(&mut self, forwarded: bool) {
         self.forwarded = forwarded;
+    }
+
+    /// What is known of the path through `interface`, configured or measured.
+    #[must_use]
+    pub fn path_properties(&self, interface: InterfaceId) -> PathProperties {
+        self.path_of(self.index(interface))
     }
 
     /// Adds what an update through interface `carrier` tells of paths, if it is to; it has the number that was given out last.

@@ -33,7 +33,7 @@ impl MobileNode {
         self.outbox.event(Event::Handover(event));
     }
 
-    fn path_of(&self, index: Option<usize>) -> PathProperties {
+    pub(super) fn path_of(&self, index: Option<usize>) -> PathProperties {
         let interface = index.and_then(|index| self.interfaces.get(index));
         interface.map_or(PathProperties::default(), Interface::known_path)
     }

@@ -14,7 +14,7 @@ use careof_wire::mip6::{
     MobilityOptions, NtpTimestamp, SequenceNumber, UpdateFlags,
 };
 
-use super::{Event, Failure, FastHandover, Place};
+use super::{Event, Failure, FastHandover, Handover, Place};
 use crate::InterfaceId;
 use crate::v6::io::DEFAULT_HOP_LIMIT;
 use crate::v6::update_rate::Retransmission;
@@ -36,7 +36,9 @@ pub(super) struct Sent {
 }
 
 impl FastHandover {
-    /// Sends the update, again if need be (section 6.2.2).
+    /// Sends the update, again if need be (section 6.2.2). From the new link the node then announces itself once more, too: what was lost
+    /// may have been the announcement, without which the new router goes on keeping all that is for it, an acknowledgment included. (RFC 4861
+    /// section 7.2.6 has nodes repeat unsolicited advertisements.)
     pub(super) fn drive_update(&mut self, now: Instant) {
         let Some(handover) = &self.handover else { return };
         let Some(retransmission) = handover.retransmission.filter(|due| due.next <= now) else { return };
@@ -50,6 +52,14 @@ impl FastHandover {
                 self.handover = None;
             }
             return self.outbox.event(Event::Failed(Failure::NoAcknowledgment));
+        }
+        let new = handover.new;
+        if retransmission.attempts > 0
+            && let Some(Handover { place: Place::New { interface, announced }, .. }) = &mut self.handover
+        {
+            let interface = *interface;
+            *announced = now;
+            self.announce(interface, new);
         }
         self.send_update(now);
     }

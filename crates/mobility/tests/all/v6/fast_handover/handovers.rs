@@ -161,6 +161,28 @@ fn who_left_before_the_acknowledgment_asks_again_from_the_new_link() {
     assert_eq!(world.numbers(), (0..10).collect::<Vec<_>>());
 }
 
+/// What the new router keeps goes on when it has heard the announcement, and the node hears nothing that would tell that it has not.
+#[test]
+fn who_is_not_heard_on_the_new_link_announces_itself_again() {
+    let mut world = World::new();
+    world.discover();
+    world.prepare(1);
+    world.run(MS * 6);
+    world.leave();
+    world.run(MS * 100);
+    stream(&mut world, 0..10, care_of(0));
+    world.run(MS * 100);
+    world.faults.loss = 1.0;
+    world.come_to(1);
+    world.faults = Faults::NONE;
+    world.run(MS * 300);
+    assert_eq!(world.numbers(), [0_u64; 0]);
+    world.run(MS * 300);
+    assert!(world.mobile.is_prepared());
+    assert_eq!(world.numbers(), (0..10).collect::<Vec<_>>());
+    assert!(world.lost.is_empty());
+}
+
 #[test]
 fn the_copies_of_buffer_and_forward_come_twice_and_save_what_the_old_link_lost() {
     let mut world = World::with(
