@@ -96,7 +96,7 @@ impl Walker {
         let most = u64::try_from(spread.as_nanos()).unwrap_or(u64::MAX - 1);
         self.leaves = match (self.mark, most) {
             (Instant::MAX, _) | (_, 0) => self.mark,
-            (mark, most) => mark + Duration::from_nanos(below(&mut self.random, most + 1)),
+            (mark, most) => mark + Duration::from_nanos(self.random.below(most + 1)),
         };
     }
 
