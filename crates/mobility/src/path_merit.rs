@@ -20,6 +20,7 @@ use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
 
+use crate::least::Least;
 use crate::path_monitor::{Answer, Mark};
 use crate::path_watch::PathAddress;
 use crate::{PathFault, PathProperties};
@@ -89,31 +90,6 @@ impl PathFault {
     /// Whether it is bad enough to make a metered path worth its cost.
     pub(crate) const fn justifies_cost(self) -> bool {
         matches!(self, Self::Loss { permille } if permille >= BAD_LOSS_FOR_METERED)
-    }
-}
-
-/// A minimum over the last one to two periods.
-#[derive(Clone, Copy, Debug, Default)]
-struct Least {
-    since: Option<Instant>,
-    samples: u32,
-    current: Option<Duration>,
-    previous: Option<Duration>,
-}
-
-impl Least {
-    /// Takes in a sample; a period ends after `span` and `samples`.
-    fn add(&mut self, now: Instant, sample: Duration, span: Duration, samples: u32) {
-        let since = *self.since.get_or_insert(now);
-        if self.samples >= samples && now >= since + span {
-            *self = Self { since: Some(now), samples: 0, current: None, previous: self.current };
-        }
-        self.samples = self.samples.saturating_add(1);
-        self.current = Some(self.current.map_or(sample, |least| least.min(sample)));
-    }
-
-    fn get(&self) -> Option<Duration> {
-        [self.current, self.previous].into_iter().flatten().min()
     }
 }
 

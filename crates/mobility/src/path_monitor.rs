@@ -25,7 +25,9 @@ use careof_base::{DataRate, Instant};
 use careof_wire::PathCounts;
 
 use crate::PathFault;
+use crate::passage::Passage;
 use crate::path_watch::PathAddress;
+use crate::round_trip::smoothed;
 
 /// Unanswered probes by which a path in use is dead.
 pub(crate) const DEATH: u32 = 7;
@@ -70,11 +72,6 @@ const SHARE: u64 = 100;
 
 /// Probes that are remembered. Once a path is in doubt for good they are sent four to a timeout.
 const REMEMBERED: usize = 16;
-/// Packets that a loss is told from.
-const LOSS_SAMPLE: u32 = 20;
-/// Bytes and time that a rate is told from.
-const RATE_SAMPLE: (u64, Duration) = (10_000, Duration::from_millis(100));
-
 /// Whether packets get through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PathState {
@@ -694,7 +691,7 @@ impl<A: PathAddress> PathMonitor<A> {
     ) -> Option<Answer> {
         let probe = self.outstanding.get_mut(sequence as usize % REMEMBERED).and_then(Option::take)?;
         let round_trip = now.saturating_duration_since(probe.sent_at);
-        self.sample(round_trip);
+        self.rtt = Some(smoothed(self.rtt, round_trip));
         if let Some((smoothed, _)) = self.rtt
             && let Some(usual) = self.usual_wait.filter(|usual| *usual > smoothed * 2)
             && self.traffic_since.is_some_and(|since| since <= probe.sent_at)
@@ -716,21 +713,6 @@ impl<A: PathAddress> PathMonitor<A> {
         self.missing = 0;
         self.heard(now);
         Some(Answer { sequence, at: now, round_trip, mark })
-    }
-
-    /// Takes in a round trip.
-    fn sample(&mut self, round_trip: Duration) {
-        self.rtt = Some(match self.rtt {
-            None => (round_trip, round_trip / 2),
-            // The queue is gone that it was behind: what was learnt there would take long to be forgotten.
-            Some((smoothed, variation)) if round_trip < smoothed / 2 => {
-                ((smoothed + round_trip) / 2, variation / 2)
-            }
-            Some((smoothed, variation)) => (
-                smoothed - smoothed / 8 + round_trip / 8,
-                variation - variation / 4 + smoothed.abs_diff(round_trip) / 4,
-            ),
-        });
     }
 
     /// What the counters of both ends tell since the last mark.
@@ -764,37 +746,6 @@ impl<A: PathAddress> PathMonitor<A> {
 /// The longest of late: one that is shorter takes such a part of the difference off.
 fn longest_of_late(usual: Duration, new: Duration, part: u32) -> Duration {
     if new < usual { usual - (usual - new) / part } else { new }
-}
-
-/// What has passed in one direction between two marks.
-#[derive(Clone, Copy, Debug)]
-struct Passage {
-    put_in: u32,
-    taken_out: u32,
-    bytes: u64,
-    span: Duration,
-}
-
-impl Passage {
-    /// Enters it; whether it was enough to tell anything.
-    fn enter(self, flow: &mut PathFlow) -> bool {
-        // A counter that began anew leaps.
-        let is_sound = self.put_in < u32::MAX / 2 && self.bytes < u64::MAX / 2;
-        if is_sound && self.put_in >= LOSS_SAMPLE && self.taken_out < u32::MAX / 2 {
-            let lost = u64::from(self.put_in.saturating_sub(self.taken_out)) * 1000 / u64::from(self.put_in);
-            let lost = u16::try_from(lost).unwrap_or(1000);
-            flow.loss_permille = Some(match flow.loss_permille {
-                None => lost,
-                Some(before) => (before * 3 + lost) / 4,
-            });
-        }
-        let (least, shortest) = RATE_SAMPLE;
-        if is_sound && self.bytes >= least && self.span >= shortest {
-            let bits = u128::from(self.bytes) * 8 * 1_000_000_000 / self.span.as_nanos().max(1);
-            flow.delivered = Some(DataRate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX)));
-        }
-        !is_sound || self.put_in >= LOSS_SAMPLE || self.bytes >= least
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`mip4`] | Mobile IPv4 registration and its authentication (RFC 5944, RFC 3024) |
 //! | [`mip6`] | Mobile IPv6: the Mobility Header and its authentication (RFC 6275, RFC 4285, RFC 5648, RFC 5555, RFC 5094), fast handovers (RFC 5568) |
+//! | [`shake`] | messages of a cluster that shares its links, and what the ends of a path tell each other of it |
 //! | [`dhcp`] | the messages by which an address is obtained (RFC 2131, RFC 2132) |
 //! | [`icmp`] | agent discovery (RFC 1256, RFC 5944), errors and what they quote, echo |
 //! | [`tunnel`] | IP within IP (RFC 2003), minimal encapsulation (RFC 2004), GRE (RFC 2784, RFC 2890) |
@@ -59,6 +60,7 @@ mod reassembly;
 mod received_data;
 mod segment;
 mod seq;
+pub mod shake;
 mod spi;
 mod tcp;
 pub mod tcp_edit;

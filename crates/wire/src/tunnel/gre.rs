@@ -39,6 +39,11 @@ impl GreHeader {
     }
 
     pub(super) fn emit(self, bytes: &mut impl Extend<u8>) {
+        self.emit_around(IPV4, bytes);
+    }
+
+    /// Appends the header of a packet whose payload has this Protocol Type.
+    pub(super) fn emit_around(self, protocol_type: u16, bytes: &mut impl Extend<u8>) {
         let mut flags = 0;
         if self.key.is_some() {
             flags |= KEY_PRESENT;
@@ -48,7 +53,7 @@ impl GreHeader {
         }
         let mut fixed = Fixed::<{ at::LEN }>::ZERO;
         fixed.put::<{ at::FLAGS }, 2>(flags.to_be_bytes());
-        fixed.put::<{ at::PROTOCOL_TYPE }, 2>(IPV4.to_be_bytes());
+        fixed.put::<{ at::PROTOCOL_TYPE }, 2>(protocol_type.to_be_bytes());
         bytes.extend(fixed.bytes().iter().copied());
         for field in [self.key, self.sequence].into_iter().flatten() {
             bytes.extend(field.to_be_bytes());
@@ -57,7 +62,16 @@ impl GreHeader {
 
     /// Reads the header of a whole packet, with its checksum if it has one; what follows the header.
     pub(super) fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), Error> {
-        let parsed = Self::parse_quoted(bytes)?;
+        Self::parse_around(IPV4, "0x0800", bytes)
+    }
+
+    /// As [`Self::parse`], of a payload with another Protocol Type, which errors call `expected`.
+    pub(super) fn parse_around<'a>(
+        protocol_type: u16,
+        expected: &'static str,
+        bytes: &'a [u8],
+    ) -> Result<(Self, &'a [u8]), Error> {
+        let parsed = Self::parse_start(protocol_type, expected, bytes)?;
         if let &[flags, _, _, _, high, low, ..] = bytes
             && u16::from_be_bytes([flags, 0]) & CHECKSUM_PRESENT != 0
         {
@@ -69,6 +83,14 @@ impl GreHeader {
 
     /// Reads the header of a packet of which there may be only the start, which no checksum can tell of.
     pub(super) fn parse_quoted(bytes: &[u8]) -> Result<(Self, &[u8]), Error> {
+        Self::parse_start(IPV4, "0x0800", bytes)
+    }
+
+    fn parse_start<'a>(
+        protocol_type: u16,
+        expected_type: &'static str,
+        bytes: &'a [u8],
+    ) -> Result<(Self, &'a [u8]), Error> {
         let (fixed, mut rest) = Fixed::<{ at::LEN }>::split(bytes, "GRE header")?;
         let flags = fixed.u16::<{ at::FLAGS }>();
         let invalid = |field, offset, found: u16, expected| Error::Invalid {
@@ -83,9 +105,9 @@ impl GreHeader {
         if flags & VERSION != 0 {
             return Err(invalid("GRE version", at::FLAGS + 1, flags & VERSION, "0"));
         }
-        let protocol_type = fixed.u16::<{ at::PROTOCOL_TYPE }>();
-        if protocol_type != IPV4 {
-            return Err(invalid("GRE Protocol Type", at::PROTOCOL_TYPE, protocol_type, "0x0800"));
+        let found = fixed.u16::<{ at::PROTOCOL_TYPE }>();
+        if found != protocol_type {
+            return Err(invalid("GRE Protocol Type", at::PROTOCOL_TYPE, found, expected_type));
         }
         let mut field = |flag| {
             if flags & flag == 0 {

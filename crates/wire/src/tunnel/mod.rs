@@ -9,6 +9,8 @@
 //! [`Ipv6Tunnel`], [`decapsulate_ipv6`] and [`relay_error_ipv6`] are their counterparts where the outer header is IPv6, and
 //! [`Ipv6InIpv4Tunnel`] where IPv6 travels in IPv4.
 //!
+//! [`MultipathHeader`] is the header of packets whose flow goes by several paths at once.
+//!
 //! Left out: GRE checksums are checked but not sent; GRE routing (RFC 1701) is refused; the ECN field goes
 //! into the tunnel with the rest of the type of service but is not brought out of it (RFC 6040), so
 //! congestion marked inside a tunnel is not seen by the receiver.
@@ -19,6 +21,7 @@ mod gre;
 mod ipv6;
 mod ipv6_in_ipv4;
 mod minimal;
+mod multipath;
 mod nested;
 mod relay;
 mod relay_v6;
@@ -31,6 +34,7 @@ pub use ipv6::{
     Admission, DecapsulatedFromIpv6, Inner, Ipv6EncapsulationError, Ipv6Front, Ipv6Tunnel, decapsulate_ipv6,
 };
 pub use ipv6_in_ipv4::{DecapsulatedIpv6, Ipv6InIpv4Tunnel, decapsulate_ipv6_in_ipv4};
+pub use multipath::{MultipathHeader, MultipathPayload};
 pub use nested::nested;
 pub use relay::{NotRelayed, RelayedError, relay_error};
 pub use relay_v6::{RelayedFromIpv6, relay_error_ipv6};

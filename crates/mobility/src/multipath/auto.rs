@@ -1,0 +1,259 @@
+//! `auto`: pins or splits each flow, by what is measured.
+//!
+//! **A flow is pinned** to one path, the one by which its packets arrive first, as long as that carries it: the paper (section 2.4)
+//! asks for the per-flow rule there, and RFC 5648 that a flow should use one care-of address at a time, lest its packets come
+//! out of order. It is *pressed* when it finds its path full while another one is not.
+//!
+//! **A flow that is pressed is split**: each packet takes the path by which it would arrive first, with measured rates, queues and
+//! transits. That alone leaves a slow path unused until the queue before the quick one is longer than the slow path's way. What can
+//! make it worse than one path all the same is what predictions do not hold: jitter, losses, queues that overflow. So:
+//!
+//! - Where the paths that would be used are *even* - transits less than [`EVEN_SPREAD`] apart with four variations, rates less than
+//!   [`EVEN_RATES`] times - flows are split at once.
+//! - Otherwise splitting is tried: for [`ROUNDS`] round trips, and a second at least, after the same time with one path; as long again
+//!   before it counts, for only then both ends know the paths under load. It stays
+//!   when it has delivered more by a 32nd at least. Where transits are [`HOPELESS_SPREAD`] apart it is not tried.
+//! - While flows are split, less than 0.97 of what the best path alone is measured to carry ends it, and so do more than
+//!   [`LATE_PERMILLE`] of a thousand packets that the other end could not put in order.
+//!
+//! What has failed is not tried again for [`FIRST_PAUSE`] and then for twice as long each time, so that trials take a 33rd of the
+//! time at most after the first.
+
+use core::time::Duration;
+
+use careof_base::Instant;
+
+use super::flow_table::Flow;
+use super::path::{FIRST_TIMEOUT, Path};
+use super::path_id::{MAX_PATHS, PathId, PathSet};
+use super::scheduler::{self, Candidates};
+
+/// Transits of even paths are less apart, variations included.
+const EVEN_SPREAD: Duration = Duration::from_millis(50);
+/// Where transits are this far apart splitting is not even tried: a flow that is split has the round trip of the slowest path, and
+/// at half of what a resequencer waits at most a trial alone costs more than it can bring.
+const HOPELESS_SPREAD: Duration = Duration::from_millis(250);
+/// Rates of even paths are less than so many times apart.
+const EVEN_RATES: u64 = 4;
+/// More packets of a thousand than that out of order make splitting a failure, as losses make paths uneven.
+const LATE_PERMILLE: u64 = 10;
+/// Round trips that a measurement lasts.
+const ROUNDS: u32 = 10;
+/// The least that it lasts.
+const SHORTEST_MEASUREMENT: Duration = Duration::from_secs(1);
+/// After splitting was worse it is not tried again for so long.
+const FIRST_PAUSE: Duration = Duration::from_secs(60);
+/// At most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(960);
+/// Bytes that a flow has to send against a full path to be split: the initial window of RFC 6928.
+const PRESSED: u64 = 10 * 1460;
+/// A pause after which a flow begins anew.
+const RESTED: Duration = Duration::from_secs(1);
+
+/// Whether flows that are pressed are split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AutoMode {
+    /// No: one path carries each. What it delivers is measured while a flow is pressed.
+    #[default]
+    Pinned,
+    /// Splitting is tried.
+    Tried,
+    /// Yes.
+    Split,
+}
+
+/// What `auto` has decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AutoReport {
+    /// Whether flows that are pressed are split.
+    pub mode: AutoMode,
+    /// What one path was measured to deliver while a flow was pressed, bit/s.
+    pub pinned_rate: Option<u64>,
+    /// What all paths were last measured to deliver while flows were split, bit/s.
+    pub split_rate: Option<u64>,
+    /// Trials that failed.
+    pub failures: u32,
+}
+
+/// Delivered bytes over a while.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    since: Instant,
+    bytes: u64,
+    packets: u32,
+    /// Packets that came out of order all the same.
+    late: u32,
+    /// Bytes sent, and of these by flows that were pressed.
+    sent: u64,
+    pressed: u64,
+}
+
+/// The decision for one set of paths.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Auto {
+    mode: AutoMode,
+    window: Option<Window>,
+    pinned_rate: Option<u64>,
+    split_rate: Option<u64>,
+    retry_at: Instant,
+    failures: u32,
+    /// The paths that the decision is about.
+    paths: PathSet,
+    /// The path of the last flow that was pressed while flows were pinned.
+    home: Option<PathId>,
+    /// The mode is new: what the other end knows of the paths is not yet of use.
+    settles: bool,
+    /// Bytes of the packet that is chosen for belong to a pressed flow.
+    is_pressed: bool,
+}
+
+impl Auto {
+    pub(super) const fn report(&self) -> AutoReport {
+        let Self { mode, pinned_rate, split_rate, failures, .. } = *self;
+        AutoReport { mode, pinned_rate, split_rate, failures }
+    }
+
+    /// The path of a packet of `flow`.
+    pub(super) fn choose(&mut self, candidates: &Candidates<'_>, flow: &mut Flow) -> Option<PathId> {
+        let now = candidates.now;
+        let path = scheduler::pinned(candidates, flow.path, flow.moved_at, false)?;
+        let is_full = |path: PathId| candidates.get(path).is_some_and(|path| path.is_full(now));
+        let others = candidates.usable.without(path);
+        if now >= flow.pressed_at + RESTED {
+            (flow.pressure, flow.is_split) = (0, false);
+        }
+        if is_full(path) && others.iter().any(|other| !is_full(other)) {
+            flow.pressure = flow.pressure.saturating_add(u64::from(candidates.len));
+            flow.pressed_at = now;
+        }
+        self.is_pressed = flow.pressure >= PRESSED;
+        let was_split = flow.is_split;
+        flow.is_split = self.is_pressed && self.mode != AutoMode::Pinned;
+        if !flow.is_split {
+            // Back to the path that it was measured on, not where it happened to be.
+            let path =
+                self.home.filter(|&home| was_split && candidates.usable.contains(home)).unwrap_or(path);
+            if self.is_pressed && self.mode == AutoMode::Pinned {
+                self.home = Some(path);
+            }
+            return Some(path);
+        }
+        candidates.earliest()
+    }
+
+    /// A packet was sent.
+    pub(super) fn note_sent(&mut self, len: u32) {
+        if let Some(window) = &mut self.window {
+            window.sent = window.sent.saturating_add(u64::from(len));
+            if self.is_pressed {
+                window.pressed = window.pressed.saturating_add(u64::from(len));
+            }
+        }
+    }
+
+    /// What was delivered is known anew.
+    pub(super) fn handle_feedback(&mut self, now: Instant, paths: &[Option<Path>; MAX_PATHS], late: u32) {
+        let usable = || paths.iter().flatten().filter(|path: &&Path| path.is_usable());
+        let packets = paths.iter().flatten().map(Path::delivered_packets).fold(0, u32::wrapping_add);
+        let bytes = paths.iter().flatten().map(Path::delivered_bytes).fold(0, u64::saturating_add);
+        let known: PathSet = usable().map(Path::id).collect();
+        let window = self.window.filter(|_| known == self.paths);
+        let Some(window) = window else {
+            // Other paths are another matter.
+            self.paths = known;
+            (self.settles, self.retry_at, self.failures) = (true, now, 0);
+            self.begin(now, bytes, packets, late);
+            return;
+        };
+        if self.mode == AutoMode::Pinned
+            && now >= self.retry_at
+            && window.pressed >= PRESSED
+            && are_even(usable())
+        {
+            (self.mode, self.settles) = (AutoMode::Split, true);
+            self.begin(now, bytes, packets, late);
+            return;
+        }
+        let longest = usable().filter_map(|path| path.estimate().round_trip).max().unwrap_or(FIRST_TIMEOUT);
+        let span = now.saturating_duration_since(window.since);
+        if span < SHORTEST_MEASUREMENT.max(longest * ROUNDS) {
+            return;
+        }
+        let delivered = bytes.saturating_sub(window.bytes);
+        let rate = u64::try_from(u128::from(delivered) * 8_000_000_000 / span.as_nanos().max(1));
+        // Where flows had what they wanted most of the time nothing is told.
+        let rate = rate.ok().filter(|_| window.pressed > window.sent / 2);
+        if core::mem::take(&mut self.settles) {
+            self.begin(now, bytes, packets, late);
+            return;
+        }
+        if let Some(rate) = rate {
+            let may_try = spread(usable()).is_some_and(|spread| spread < HOPELESS_SPREAD);
+            let arrived = u64::from(packets.wrapping_sub(window.packets));
+            let late = u64::from(late.wrapping_sub(window.late));
+            // What a source takes for lost it sends again and slows down for: it counts as if it was.
+            let rate = if late * 1000 > arrived * LATE_PERMILLE { 0 } else { rate };
+            self.judge(now, rate, usable().filter_map(Path::limit).max(), may_try);
+        } else if self.mode == AutoMode::Tried {
+            self.mode = AutoMode::Pinned;
+        }
+        self.begin(now, bytes, packets, late);
+    }
+
+    fn begin(&mut self, since: Instant, bytes: u64, packets: u32, late: u32) {
+        self.window = Some(Window { since, bytes, packets, late, sent: 0, pressed: 0 });
+    }
+
+    /// So much was delivered, in bit/s, while flows were pressed; `best` is what the best of the paths carries.
+    fn judge(&mut self, now: Instant, rate: u64, best: Option<u64>, may_try: bool) {
+        match self.mode {
+            AutoMode::Pinned => {
+                self.pinned_rate = Some(rate);
+                if may_try && now >= self.retry_at {
+                    (self.mode, self.settles) = (AutoMode::Tried, true);
+                }
+            }
+            AutoMode::Tried | AutoMode::Split => {
+                self.split_rate = Some(rate);
+                let pinned = self.pinned_rate.unwrap_or_default();
+                let least = match self.mode {
+                    AutoMode::Tried => pinned + pinned / 32,
+                    _ => pinned.max(best.unwrap_or_default()) / 100 * 97,
+                };
+                if rate >= least {
+                    self.mode = AutoMode::Split;
+                    return;
+                }
+                self.mode = AutoMode::Pinned;
+                let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(8)).min(LONGEST_PAUSE);
+                self.failures = self.failures.saturating_add(1);
+                self.retry_at = now + pause;
+            }
+        }
+    }
+}
+
+/// How far transits of these paths are apart, variations included; `None` while one of them is not known.
+fn spread<'a>(paths: impl Iterator<Item = &'a Path>) -> Option<Duration> {
+    let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
+    for estimate in paths.map(Path::estimate) {
+        let variation = i64::try_from(estimate.transit_variation.as_micros()).unwrap_or(i64::MAX / 8);
+        let transit = estimate.transit?;
+        earliest = earliest.min(transit);
+        latest = latest.max(transit.saturating_add(variation.saturating_mul(4)));
+    }
+    u64::try_from(latest.saturating_sub(earliest)).ok().map(Duration::from_micros)
+}
+
+/// Whether all these paths are alike: no packet is waited for long because others went by another one.
+fn are_even<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> bool {
+    let estimates = || paths.clone().map(Path::estimate);
+    // A rate that is not known yet does not make paths uneven: the trial that every new path begins with bounds the harm.
+    let rates = || estimates().filter(|estimate| estimate.is_limit).filter_map(|estimate| estimate.rate);
+    let (least, most) = (rates().min().unwrap_or_default(), rates().max().unwrap_or_default());
+    let losses = || estimates().map(|estimate| estimate.loss_permille.unwrap_or_default());
+    let (least_loss, most_loss) = (losses().min().unwrap_or_default(), losses().max().unwrap_or_default());
+    spread(paths.clone()).is_some_and(|spread| spread < EVEN_SPREAD)
+        && (most == least || most.bits_per_second() < least.bits_per_second().saturating_mul(EVEN_RATES))
+        && most_loss <= least_loss.saturating_mul(2).max(LATE_PERMILLE as u16)
+}

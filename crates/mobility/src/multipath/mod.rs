@@ -1,0 +1,44 @@
+//! Several links at once: one code for the home agent, which disperses packets towards the mobile node, and for the mobile node,
+//! which disperses them towards the home agent (SHAKE: Koyama et al., Evaluation of Performance of TCP on Mobile IP SHAKE, 2004,
+//! and what its authors left open).
+//!
+//! | part | does |
+//! |---|---|
+//! | [`Path`] | knows one path: silence, round trip, transit, loss, rate, queue |
+//! | [`Dispersion`] | chooses by which of the paths a packet goes ([`Scheduler`]), names and numbers it |
+//! | [`Rules`] | what the owner wants of certain flows |
+//! | [`Resequencer`] | puts the flows that have come by several paths in order |
+//!
+//! An owner - a world or the carrier of an agent - has a [`Dispersion`] and a [`Resequencer`] for each tunnel that has several
+//! paths. A packet to be sent is chosen for, gets a [`careof_wire::tunnel::MultipathHeader`] and is put into the tunnel of each path
+//! chosen. A packet that comes is shown to the [`Dispersion`], which counts it for the other end, and handed to the
+//! [`Resequencer`]. Messages ([`careof_wire::shake::PathFeedback`]) go and come by the path that they are about.
+
+mod auto;
+mod dispersion;
+mod flow_table;
+mod marks;
+mod path;
+mod path_id;
+mod path_rate;
+mod path_transit;
+mod resequencer;
+mod rules;
+mod scheduler;
+mod virtual_queue;
+mod wire_time;
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod profiles;
+
+pub use auto::{AutoMode, AutoReport};
+pub use dispersion::{Choice, Dispersion, DispersionConfig, DispersionCounters, Packet};
+pub use path::{CONFIRMATIONS, INTERVALS_TO_SILENCE, Path, PathChange, PathConfig, PathEstimate, Probing};
+pub use path_id::{MAX_PATHS, PathId, PathSet};
+pub use resequencer::{Resequencer, ResequencerConfig, ResequencerCounters};
+pub use rules::{FlowFields, Rule, Rules, Treatment};
+pub use scheduler::{DelayReading, RatioReading, Scheduler};
+pub use virtual_queue::LengthReading;
+pub use wire_time::micros;

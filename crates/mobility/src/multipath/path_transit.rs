@@ -1,0 +1,187 @@
+//! What the receiving end knows of each path, from the times of sending that packets tell.
+
+use core::time::Duration;
+
+use careof_base::Instant;
+
+use super::path_id::PathId;
+use super::wire_time::{is_before, micros};
+
+/// Packets after which what is known of reordering within a path begins to be forgotten.
+const FORGET: u32 = 1024;
+
+/// One path.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// The latest time of sending that has come, its transit, and when it came.
+    newest: u32,
+    latest: i64,
+    came: Instant,
+    /// Mean transit and its mean deviation, microseconds from the reference.
+    mean: i64,
+    deviation: i64,
+    /// By how much a packet was overtaken on this path at most, microseconds: during the last [`FORGET`] packets, and before.
+    overtaken_by: [u32; 2],
+    /// The longest transit, likewise.
+    longest: [i64; 2],
+    packets: u32,
+    is_out: bool,
+}
+
+impl Way {
+    const fn new(now: Instant, stamp: u32, transit: i64) -> Self {
+        Self {
+            newest: stamp,
+            latest: transit,
+            came: now,
+            mean: transit,
+            deviation: 0,
+            overtaken_by: [0; 2],
+            longest: [transit; 2],
+            packets: 0,
+            is_out: false,
+        }
+    }
+
+    /// By how much packets overtake each other.
+    fn slack(&self) -> u32 {
+        self.overtaken_by.into_iter().max().unwrap_or_default()
+    }
+
+    /// The longest transit that something is given that was sent by `stamp`, for somebody who asks since `came`. It is the longest of
+    /// late and four mean deviations. Where a queue grows, what was sent later than the latest that came here is later by as much again,
+    /// if twice as much comes as the path carries; no source grows faster than that (slow start). A path by which nothing has come
+    /// for half as long has no queue that grows.
+    fn longest(&self, came: Instant, stamp: u32) -> i64 {
+        let longest = self.longest.into_iter().max().unwrap_or(self.mean);
+        let later = i64::from(stamp.wrapping_sub(self.newest) as i32).max(0);
+        let quiet = came.saturating_duration_since(self.came).as_micros();
+        let growth = if quiet < later as u128 / 2 { later } else { 0 };
+        longest.max(self.latest + growth) + 4 * self.deviation
+    }
+}
+
+/// How long packets are on their way over each path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Transits {
+    ways: [Option<Way>; super::path_id::MAX_PATHS],
+    /// A transit, from which all others are told.
+    reference: Option<u32>,
+}
+
+impl Transits {
+    /// Something that was sent at `stamp` has come by `path`.
+    pub(super) fn note(&mut self, now: Instant, path: PathId, stamp: u32) {
+        let transit = micros(now).wrapping_sub(stamp);
+        let reference = *self.reference.get_or_insert(transit);
+        let transit = i64::from(transit.wrapping_sub(reference) as i32);
+        let Some(place) = self.ways.get_mut(path.index()) else { return };
+        let Some(way) = place else {
+            *place = Some(Way::new(now, stamp, transit));
+            return;
+        };
+        way.is_out = false;
+        let apart = transit - way.mean;
+        way.mean += apart / 8;
+        way.deviation += (apart.abs() - way.deviation) / 4;
+        way.packets += 1;
+        if way.packets >= FORGET {
+            way.packets = 0;
+            way.overtaken_by = [0, way.overtaken_by[0]];
+            way.longest = [transit, way.longest[0]];
+        }
+        way.longest[0] = way.longest[0].max(transit);
+        if is_before(stamp, way.newest) {
+            let [latest, _] = &mut way.overtaken_by;
+            *latest = (*latest).max(way.newest.wrapping_sub(stamp));
+        } else {
+            (way.newest, way.latest, way.came) = (stamp, transit, now);
+        }
+    }
+
+    /// Nothing more comes by `path`.
+    pub(super) fn set_out(&mut self, path: PathId) {
+        if let Some(Some(way)) = self.ways.get_mut(path.index()) {
+            way.is_out = true;
+        }
+    }
+
+    /// Until when something may still come that was sent no later than a packet that was sent at `stamp` and came at `came` by `by`:
+    /// by this path alone, or with `split` by any. `None` when every path has passed it, so that nothing can.
+    pub(super) fn may_come_until(
+        &self,
+        came: Instant,
+        by: PathId,
+        stamp: u32,
+        split: bool,
+    ) -> Option<Instant> {
+        let transit = micros(came).wrapping_sub(stamp).wrapping_sub(self.reference.unwrap_or_default());
+        let transit = i64::from(transit as i32);
+        let until = |path: PathId| {
+            let way = self.ways.get(path.index()).copied().flatten().filter(|way| !way.is_out)?;
+            // What was sent in the same microsecond by another path may be behind what came.
+            let at_least = stamp.wrapping_add(way.slack()).wrapping_add(u32::from(path != by));
+            let has_passed = !is_before(way.newest, at_least);
+            let longest = way.longest(came, stamp);
+            let left = u64::try_from(longest - transit).unwrap_or_default();
+            (!has_passed).then(|| came + Duration::from_micros(left))
+        };
+        let ways = PathId::all().filter(|&path| split || path == by);
+        ways.filter_map(until).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u8) -> PathId {
+        PathId::new(number).unwrap()
+    }
+
+    /// A path with a transit of 20 ms, another one of 90 ms, and nothing on its way.
+    fn two() -> Transits {
+        let mut transits = Transits::default();
+        for n in 0..100_u32 {
+            for (path, delay) in [(0, 20_000), (1, 90_000)] {
+                let sent = n * 10_000;
+                transits.note(Instant::from_micros(u64::from(sent + delay)), id(path), sent);
+            }
+        }
+        transits
+    }
+
+    #[test]
+    fn what_may_come_by_the_slow_path_is_waited_for_as_long_as_the_paths_are_apart() {
+        let transits = two();
+        let (sent, came) = (1_200_000, Instant::from_micros(1_220_000));
+        let mut with_it = transits;
+        with_it.note(came, id(0), sent);
+        let until = with_it.may_come_until(came, id(0), sent, true).unwrap();
+        assert_eq!(until, Instant::from_micros(1_290_000));
+        assert_eq!(with_it.may_come_until(came, id(0), sent, false), None, "the path keeps its order");
+        with_it.note(Instant::from_micros(1_291_000), id(1), 1_201_000);
+        assert_eq!(with_it.may_come_until(came, id(0), sent, true), None, "the slow path has passed it");
+    }
+
+    #[test]
+    fn nothing_comes_by_a_path_that_is_out() {
+        let mut transits = two();
+        let (sent, came) = (1_000_000, Instant::from_micros(1_020_000));
+        transits.note(came, id(0), sent);
+        transits.set_out(id(1));
+        assert_eq!(transits.may_come_until(came, id(0), sent, true), None);
+    }
+
+    #[test]
+    fn a_path_that_reorders_is_given_time_for_that() {
+        let mut transits = Transits::default();
+        for (at, sent) in [(20_000, 0), (26_000, 6_000), (27_000, 1_000), (30_000, 10_000)] {
+            transits.note(Instant::from_micros(at), id(0), sent);
+        }
+        let came = Instant::from_micros(30_000);
+        assert!(transits.may_come_until(came, id(0), 10_000, false).is_some());
+        transits.note(Instant::from_micros(36_000), id(0), 15_000);
+        assert_eq!(transits.may_come_until(came, id(0), 10_000, false), None);
+    }
+}
