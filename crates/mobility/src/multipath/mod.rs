@@ -7,6 +7,7 @@
 //! | [`Path`] | knows one path: silence, round trip, transit, loss, rate, queue |
 //! | [`Dispersion`] | chooses by which of the paths a packet goes ([`Scheduler`]), names and numbers it |
 //! | [`Rules`] | what the owner wants of certain flows |
+//! | [`alliance`] | mobile nodes that lend each other their links |
 //! | [`Resequencer`] | puts the flows that have come by several paths in order |
 //!
 //! An owner - a world or the carrier of an agent - has a [`Dispersion`] and a [`Resequencer`] for each tunnel that has several
@@ -14,6 +15,7 @@
 //! chosen. A packet that comes is shown to the [`Dispersion`], which counts it for the other end, and handed to the
 //! [`Resequencer`]. Messages ([`careof_wire::shake::PathFeedback`]) go and come by the path that they are about.
 
+pub mod alliance;
 mod auto;
 mod dispersion;
 mod flow_table;

@@ -1,0 +1,143 @@
+//! The cluster: mobile nodes that lend each other their links (sections 2.1 to 2.3 of the paper).
+//!
+//! A [`Relay`] advertises its link every two seconds, admits clients, forwards their packets and nobody else's, limits and counts
+//! them. A [`Client`] hears advertisements, asks the relays that it may and wants to use, renews what they grant and tells its owner
+//! which care-of addresses it has through them. A node can be both.
+//!
+//! **Loops** are impossible by what a relay forwards: from the cluster, what an ally sends in its own name to somewhere outside the
+//! cluster, and that leaves by the relay's own link, never through another relay; from its link, what is for an ally, and that goes to
+//! the ally alone. So a packet passes at most one relay in either direction.
+//!
+//! **Trust.** With [`Trust::Keys`] both have agreed on a key, and the cluster on one for advertisements. With [`Trust::FirstUse`] a
+//! client introduces a key of its own with its first request, and the relay keeps to it for that home address: whoever hears that
+//! first message can pose as the client later, and nobody else can. Every message has an authenticator, and its counter goes up,
+//! so that nothing can be replayed; a reply repeats the nonce of its request.
+//!
+//! **A relay that lies** about its rate, drops, or vanishes costs what its link would have carried: paths are measured
+//! ([`super::Path`]), and its path goes out when nothing comes through.
+
+mod client;
+mod meter;
+mod relay;
+
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_wire::mip4::Spi;
+use careof_wire::shake::{ReceivedShake, ShakeKey};
+
+pub use client::{Client, ClientConfig, ClientEvent, RelayLost};
+pub use relay::{AllyEnd, AllyRecord, Forwarded, Relay, RelayConfig, RelayDrop, RelayEvent};
+
+/// Between advertisements (section 2.2 of the paper).
+pub const ADVERTISEMENT_INTERVAL: Duration = Duration::from_secs(2);
+/// Advertisements that may be missed before a relay counts as gone, as RFC 5944 section 2.4.2.1 has it of agents.
+pub const MISSED_ADVERTISEMENTS: u32 = 3;
+
+/// A key that two nodes, or all of a cluster, have agreed on.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClusterKey {
+    /// Its name; not 0.
+    pub spi: Spi,
+    /// The secret.
+    pub key: Vec<u8>,
+}
+
+impl core::fmt::Debug for ClusterKey {
+    /// Without the key: debug output ends up in logs.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ClusterKey").field("spi", &self.spi).finish_non_exhaustive()
+    }
+}
+
+impl ClusterKey {
+    fn as_wire(&self) -> ShakeKey<'_> {
+        ShakeKey { spi: self.spi, key: &self.key }
+    }
+
+    fn has_made(&self, received: &ReceivedShake<'_>) -> bool {
+        received.spi == Some(self.spi) && received.is_genuine(&self.key)
+    }
+}
+
+/// Whom a node believes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Those with whom a key was agreed on: at a relay by the client's home address, at a client by the relay's cluster address.
+    /// Advertisements have one for the whole cluster.
+    Keys {
+        /// For advertisements.
+        cluster: ClusterKey,
+        /// For alliances.
+        peers: Vec<(Ipv4Addr, ClusterKey)>,
+    },
+    /// Whoever comes first.
+    FirstUse,
+}
+
+/// The SPI of introduced keys: 256, the first that is not reserved.
+const INTRODUCED: Spi = Spi(256);
+
+/// A message to the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterTransmit {
+    /// To whom; `None`: to all of the cluster.
+    pub destination: Option<Ipv4Addr>,
+    /// The payload of the UDP datagram.
+    pub payload: Vec<u8>,
+}
+
+/// Why a message had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClusterDrop {
+    /// It cannot be parsed.
+    Malformed,
+    /// It has no authenticator, or another one's.
+    NotGenuine,
+    /// Its counter or sequence number is not higher than the last one.
+    Replayed,
+    /// It is for another role, or for somebody else.
+    NotForUs,
+    /// Nobody waits for it.
+    Unexpected,
+    /// There is no room to remember it.
+    TableFull,
+}
+
+impl ClusterDrop {
+    /// Every reason, in the order of their discriminants.
+    pub const ALL: [Self; 6] = [
+        Self::Malformed,
+        Self::NotGenuine,
+        Self::Replayed,
+        Self::NotForUs,
+        Self::Unexpected,
+        Self::TableFull,
+    ];
+}
+
+/// Messages of a cluster that came, went, and had no effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClusterCounters {
+    /// Messages that came.
+    pub received: u64,
+    /// Messages that were sent.
+    pub sent: u64,
+    drops: crate::drop_counts::DropCounts<{ ClusterDrop::ALL.len() }>,
+}
+
+impl ClusterCounters {
+    /// Messages that had no effect for this reason.
+    #[must_use]
+    pub fn dropped(&self, reason: ClusterDrop) -> u64 {
+        self.drops.of(reason as usize)
+    }
+
+    fn drop(&mut self, reason: ClusterDrop) {
+        self.drops.count(reason as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,422 @@
+//! A cluster of a few nodes.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use careof_base::{DataRate, Instant, RandomStream};
+use careof_wire::shake::{Alliance, AllianceCode, ClusterAdvertisement, IntroducedKey, ShakeMessage};
+
+use super::*;
+use crate::v4::Prefix;
+
+const HOME: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
+const OTHER_HOME: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 8);
+const CORRESPONDENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+
+fn member(last: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 9, 0, last)
+}
+
+fn outside(last: u8) -> Ipv4Addr {
+    Ipv4Addr::new(192, 0, 2, last)
+}
+
+fn key(name: u8) -> ClusterKey {
+    ClusterKey { spi: Spi(1000 + u32::from(name)), key: vec![name; 16] }
+}
+
+/// At a relay, by home addresses; at a client, by cluster addresses of relays.
+fn keys(peers: &[(Ipv4Addr, u8)]) -> Trust {
+    Trust::Keys { cluster: key(0), peers: peers.iter().map(|&(peer, name)| (peer, key(name))).collect() }
+}
+
+fn relay_config(last: u8, trust: Trust) -> RelayConfig {
+    RelayConfig {
+        cluster: member(last),
+        cluster_network: Prefix::new(member(0), 24),
+        outside: outside(last),
+        downlink: Some(DataRate::from_kilobits_per_second(384)),
+        uplink: Some(DataRate::from_kilobits_per_second(64)),
+        cost: 0,
+        clients: 2,
+        client_rate: None,
+        client_bytes: None,
+        longest: Duration::from_secs(60),
+        trust,
+    }
+}
+
+fn client_config(last: u8, home_address: Ipv4Addr, trust: Trust) -> ClientConfig {
+    ClientConfig {
+        home_address,
+        cluster: member(last),
+        relays: 2,
+        highest_cost: 5,
+        lifetime: Duration::from_secs(600),
+        trust,
+        secret: IntroducedKey([last; 32]),
+    }
+}
+
+struct Cluster {
+    now: Instant,
+    relays: Vec<(Relay, bool)>,
+    clients: Vec<Client>,
+    events: Vec<(u64, ClientEvent)>,
+    relay_events: Vec<RelayEvent>,
+    /// Every message: from whom, to whom, and the bytes.
+    seen: Vec<(Ipv4Addr, Option<Ipv4Addr>, Vec<u8>)>,
+}
+
+impl Cluster {
+    fn new(relays: Vec<RelayConfig>, clients: Vec<ClientConfig>) -> Self {
+        let relay = |config| (Relay::new(Instant::ZERO, config, 1000), true);
+        let client = |(n, config)| Client::new(config, 2000, RandomStream::new(n as u64, 0, "client"));
+        Self {
+            now: Instant::ZERO,
+            relays: relays.into_iter().map(relay).collect(),
+            clients: clients.into_iter().enumerate().map(client).collect(),
+            events: Vec::new(),
+            relay_events: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    /// Goes on for so many milliseconds. Messages take no time; a relay that is switched off neither hears nor says anything.
+    fn run(&mut self, millis: u64) {
+        for _ in 0..millis / 10 {
+            self.now += Duration::from_millis(10);
+            let now = self.now;
+            for (relay, _) in self.relays.iter_mut().filter(|(_, is_on)| *is_on) {
+                if relay.next_timeout() <= now {
+                    relay.handle_timeout(now);
+                }
+            }
+            for client in &mut self.clients {
+                if client.next_timeout().is_some_and(|at| at <= now) {
+                    client.handle_timeout(now);
+                }
+            }
+            self.exchange();
+        }
+    }
+
+    fn exchange(&mut self) {
+        let now = self.now;
+        loop {
+            let mut sent = Vec::new();
+            for (relay, is_on) in &mut self.relays {
+                let from = relay.cluster();
+                let messages = core::iter::from_fn(|| relay.poll_transmit());
+                sent.extend(messages.filter(|_| *is_on).map(|message| (from, message)));
+                self.relay_events.extend(core::iter::from_fn(|| relay.poll_event()));
+            }
+            for client in &mut self.clients {
+                let from = client.cluster();
+                sent.extend(core::iter::from_fn(|| client.poll_transmit()).map(|message| (from, message)));
+                let events = core::iter::from_fn(|| client.poll_event());
+                self.events.extend(events.map(|event| (now.as_nanos() / 1_000_000, event)));
+            }
+            if sent.is_empty() {
+                return;
+            }
+            for (from, ClusterTransmit { destination, payload }) in sent {
+                for (relay, _) in self.relays.iter_mut().filter(|(_, is_on)| *is_on) {
+                    if destination.is_none_or(|to| to == relay.cluster()) {
+                        relay.handle_message(now, from, &payload);
+                    }
+                }
+                for client in &mut self.clients {
+                    if destination.is_none_or(|to| to == client.cluster()) {
+                        client.handle_message(now, from, &payload);
+                    }
+                }
+                self.seen.push((from, destination, payload));
+            }
+        }
+    }
+
+    fn care_of(&self, client: usize) -> Vec<Ipv4Addr> {
+        self.clients[client].relays().map(|(_, outside)| outside).collect()
+    }
+}
+
+fn pair(trust: [Trust; 2]) -> Cluster {
+    let [relay, client] = trust;
+    Cluster::new(vec![relay_config(9, relay)], vec![client_config(1, HOME, client)])
+}
+
+fn both_trusts() -> [[Trust; 2]; 2] {
+    [[keys(&[(HOME, 1)]), keys(&[(member(9), 1)])], [Trust::FirstUse, Trust::FirstUse]]
+}
+
+#[test]
+fn a_client_finds_a_relay_and_has_its_care_of_address_as_long_as_both_wish() {
+    for trust in both_trusts() {
+        let mut cluster = pair(trust);
+        cluster.run(3_000);
+        assert_eq!(cluster.care_of(0), [outside(9)]);
+        let [(_, ClientEvent::RelayGained { relay, downlink, uplink, .. })] = cluster.events[..] else {
+            panic!()
+        };
+        assert_eq!(relay, member(9));
+        assert_eq!([downlink, uplink], [384, 64].map(|kbit| Some(DataRate::from_kilobits_per_second(kbit))));
+        // Granted for 60 s, and renewed.
+        cluster.run(300_000);
+        assert_eq!((cluster.events.len(), cluster.care_of(0)), (1, vec![outside(9)]));
+        assert_eq!(cluster.relay_events, [RelayEvent::Allied { home_address: HOME, client: member(1) }]);
+        let now = cluster.now;
+        cluster.clients[0].leave(now, member(9));
+        cluster.exchange();
+        assert_eq!(
+            cluster.relay_events[1..],
+            [RelayEvent::Ended { home_address: HOME, why: AllyEnd::Withdrawn }]
+        );
+        assert!(cluster.care_of(0).is_empty());
+    }
+}
+
+#[test]
+fn advertisements_come_every_two_seconds() {
+    let mut cluster = pair([Trust::FirstUse, Trust::FirstUse]);
+    cluster.run(20_000);
+    let advertisements = cluster.seen.iter().filter(|(_, to, _)| to.is_none()).count();
+    assert_eq!(advertisements, 10);
+}
+
+#[test]
+fn a_relay_that_vanishes_is_given_up_after_three_intervals() {
+    let mut cluster = pair([Trust::FirstUse, Trust::FirstUse]);
+    cluster.run(10_500);
+    cluster.relays[0].1 = false;
+    cluster.run(10_000);
+    let [_, (at, ClientEvent::RelayLost { why: RelayLost::Silent, .. })] = cluster.events[..] else {
+        panic!("{:?}", cluster.events)
+    };
+    assert!((14_000..=16_100).contains(&at), "{at}");
+    assert_eq!(cluster.clients[0].known(), 0);
+    cluster.relays[0].1 = true;
+    cluster.run(3_000);
+    assert_eq!(cluster.care_of(0), [outside(9)], "and taken up again when it is back");
+}
+
+#[test]
+fn a_relay_that_loses_its_link_or_its_will_says_so() {
+    let mut cluster = pair([Trust::FirstUse, Trust::FirstUse]);
+    cluster.run(3_000);
+    let now = cluster.now;
+    cluster.relays[0].0.set_outside(now, None);
+    cluster.run(10);
+    let lost = |code| RelayLost::Withdrawn(code);
+    assert!(
+        matches!(cluster.events[..], [_, (_, ClientEvent::RelayLost { why, .. })] if why == lost(AllianceCode::LinkLost))
+    );
+    cluster.run(120_000);
+    assert!(cluster.care_of(0).is_empty(), "it is not willing");
+    let now = cluster.now;
+    cluster.relays[0].0.set_outside(now, Some(outside(77)));
+    cluster.run(5_000);
+    assert_eq!(cluster.care_of(0), [outside(77)]);
+    let now = cluster.now;
+    cluster.relays[0].0.set_willing(now, false);
+    cluster.run(10);
+    assert!(cluster.care_of(0).is_empty());
+}
+
+#[test]
+fn the_cheapest_and_fastest_relays_are_asked_and_no_more_than_wanted() {
+    let mut relays: Vec<_> = (10..16).map(|last| relay_config(last, Trust::FirstUse)).collect();
+    relays[0].cost = 9;
+    relays[2].downlink = Some(DataRate::from_megabits_per_second(50));
+    relays[3].downlink = Some(DataRate::from_megabits_per_second(20));
+    relays[4].cost = 3;
+    let client = client_config(1, HOME, Trust::FirstUse);
+    let mut cluster = Cluster::new(relays, vec![client]);
+    // All advertise at once; who is heard first is asked first.
+    cluster.relays.iter_mut().for_each(|(_, is_on)| *is_on = false);
+    for on in [2, 3, 0, 1, 4, 5] {
+        cluster.relays[on].1 = true;
+        cluster.run(2_100);
+    }
+    assert_eq!(cluster.care_of(0), [outside(12), outside(13)]);
+    cluster.relays[2].1 = false;
+    cluster.run(10_000);
+    let care_of = cluster.care_of(0);
+    assert!(care_of.contains(&outside(13)) && care_of.len() == 2, "{care_of:?}");
+    assert!(!care_of.contains(&outside(10)), "that costs too much");
+    assert!(!care_of.contains(&outside(14)), "there are cheaper ones");
+}
+
+#[test]
+fn a_relay_takes_no_more_clients_than_it_has_places() {
+    let clients = (1..=3).map(|n| client_config(n, Ipv4Addr::new(10, 0, 0, n), Trust::FirstUse)).collect();
+    let mut cluster = Cluster::new(vec![relay_config(9, Trust::FirstUse)], clients);
+    cluster.run(5_000);
+    let served = (0..3).filter(|&client| !cluster.care_of(client).is_empty()).count();
+    assert_eq!((served, cluster.relays[0].0.allies().count()), (2, 2));
+}
+
+#[test]
+fn only_allies_packets_are_relayed_and_none_can_go_round() {
+    let mut cluster = pair([Trust::FirstUse, Trust::FirstUse]);
+    cluster.run(3_000);
+    let now = cluster.now;
+    let relay = &mut cluster.relays[0].0;
+    assert_eq!(relay.forward_inward(now, HOME, 1500), Ok(Forwarded::ToClient(member(1))));
+    assert_eq!(relay.forward_inward(now, OTHER_HOME, 1500), Err(RelayDrop::NoAlly));
+    let mut out = |client, source, destination| relay.forward_outward(now, client, source, destination, 1000);
+    assert_eq!(out(member(1), HOME, CORRESPONDENT), Ok(Forwarded::ByOwnLink));
+    assert_eq!(out(member(1), OTHER_HOME, CORRESPONDENT), Err(RelayDrop::NoAlly), "another one's name");
+    assert_eq!(out(member(2), HOME, CORRESPONDENT), Err(RelayDrop::NoAlly), "from another node");
+    for back in [member(2), outside(9), HOME] {
+        assert_eq!(out(member(1), HOME, back), Err(RelayDrop::WouldLoop), "{back}");
+    }
+    assert_eq!((relay.dropped(RelayDrop::NoAlly), relay.dropped(RelayDrop::WouldLoop)), (3, 3));
+    let ally = *relay.allies().next().unwrap();
+    assert_eq!((ally.inward, ally.outward), ((1, 1500), (1, 1000)));
+    let expired = ally.expires;
+    assert_eq!(relay.forward_inward(expired, HOME, 1500), Err(RelayDrop::NoAlly), "not a moment longer");
+}
+
+#[test]
+fn rate_and_bytes_are_limited_for_each_ally() {
+    let config = RelayConfig {
+        client_rate: Some(DataRate::from_kilobits_per_second(80)),
+        client_bytes: Some(100_000),
+        ..relay_config(9, Trust::FirstUse)
+    };
+    let mut cluster = Cluster::new(vec![config], vec![client_config(1, HOME, Trust::FirstUse)]);
+    cluster.run(3_000);
+    let [(_, ClientEvent::RelayGained { downlink, .. })] = cluster.events[..] else { panic!() };
+    assert_eq!(
+        downlink,
+        Some(DataRate::from_kilobits_per_second(80)),
+        "that is all that the client may have"
+    );
+    let mut passed = 0;
+    for _ in 0..3_000 {
+        cluster.run(10);
+        let now = cluster.now;
+        passed += usize::from(cluster.relays[0].0.forward_inward(now, HOME, 1000).is_ok());
+    }
+    assert_eq!(passed, 100, "100 kB, and not one packet more");
+    assert!(cluster.relays[0].0.dropped(RelayDrop::OverRate) > 500);
+    assert!(matches!(
+        cluster.events[1..],
+        [(_, ClientEvent::RelayLost { why: RelayLost::Withdrawn(AllianceCode::LimitReached), .. }), ..]
+    ));
+}
+
+#[test]
+fn who_has_no_key_gets_no_alliance() {
+    for trust in [[keys(&[(HOME, 1)]), keys(&[(member(9), 2)])], [keys(&[(HOME, 1)]), Trust::FirstUse]] {
+        let mut cluster = pair(trust);
+        cluster.run(20_000);
+        assert!(cluster.care_of(0).is_empty());
+        assert!(cluster.relays[0].0.counters().dropped(ClusterDrop::NotGenuine) > 2);
+    }
+    let mut cluster = pair([Trust::FirstUse, keys(&[(member(9), 1)])]);
+    cluster.run(20_000);
+    assert!(
+        cluster.clients[0].counters().dropped(ClusterDrop::NotGenuine) > 2,
+        "its advertisements are not signed"
+    );
+}
+
+#[test]
+fn a_second_one_cannot_pose_as_a_client_that_was_trusted_first() {
+    let clients = vec![client_config(1, HOME, Trust::FirstUse), client_config(2, HOME, Trust::FirstUse)];
+    let mut cluster = Cluster::new(vec![relay_config(9, Trust::FirstUse)], clients);
+    cluster.run(60_000);
+    assert_eq!(cluster.care_of(0), [outside(9)]);
+    assert!(cluster.care_of(1).is_empty());
+    assert!(cluster.relays[0].0.counters().dropped(ClusterDrop::NotGenuine) > 2);
+}
+
+#[test]
+fn nothing_that_was_heard_can_be_played_again_or_turned_back() {
+    for trust in both_trusts() {
+        let mut cluster = pair(trust);
+        cluster.run(40_000);
+        let now = cluster.now;
+        cluster.clients[0].leave(now, member(9));
+        cluster.exchange();
+        let events = (cluster.events.len(), cluster.relay_events.len());
+        for (from, _, bytes) in cluster.seen.clone() {
+            for source in [from, member(1), member(9)] {
+                cluster.relays[0].0.handle_message(now, source, &bytes);
+                cluster.clients[0].handle_message(now, source, &bytes);
+            }
+        }
+        cluster.exchange();
+        assert_eq!((cluster.events.len(), cluster.relay_events.len()), events);
+        assert_eq!(cluster.relays[0].0.allies().count(), 0);
+    }
+}
+
+#[test]
+fn a_hostile_neighbour_fills_no_memory_and_breaks_no_alliance() {
+    let clients = vec![client_config(1, HOME, Trust::FirstUse)];
+    let mut cluster = Cluster::new(vec![relay_config(9, Trust::FirstUse)], clients);
+    cluster.run(3_000);
+    let mut random = RandomStream::new(8, 0, "hostile");
+    let genuine: Vec<Vec<u8>> = cluster.seen.iter().map(|(.., bytes)| bytes.clone()).collect();
+    for n in 0..20_000_u32 {
+        let mut word = || random.next_u64() as u32;
+        let source = member((word() % 256) as u8);
+        let alliance = Alliance {
+            code: AllianceCode::from_number(word() as u8),
+            lifetime: word() as u16,
+            home_address: Ipv4Addr::from_bits(if word() % 4 == 0 { HOME.to_bits() } else { word() }),
+            client: if word() % 2 == 0 { source } else { member(1) },
+            relay: member(9),
+            outside: if word() % 2 == 0 { Ipv4Addr::UNSPECIFIED } else { outside(66) },
+            rate: None,
+            counter: u64::from(word()) << 20,
+            nonce: u64::from(word()),
+            key: Some(IntroducedKey([n as u8; 32])),
+        };
+        let advertisement = ClusterAdvertisement {
+            sequence: word(),
+            willing: true,
+            cost: 0,
+            downlink: Some(DataRate::from_megabits_per_second(1_000_000)),
+            uplink: None,
+            outside: outside(66),
+            cluster: source,
+            clients: 9,
+            longest: 9,
+            client_rate: None,
+        };
+        let message = match word() % 4 {
+            0 => ShakeMessage::Request(alliance),
+            1 => ShakeMessage::Reply(alliance),
+            2 => ShakeMessage::Withdrawal(alliance),
+            _ => ShakeMessage::Advertisement(advertisement),
+        };
+        let mut bytes = message.emit(Some(ShakeKey { spi: INTRODUCED, key: &[n as u8; 32] }));
+        if word() % 3 == 0 {
+            bytes = genuine[word() as usize % genuine.len()].clone();
+            let at = word() as usize % bytes.len();
+            bytes[at] ^= word() as u8;
+        }
+        // It can call itself whatever it likes but the relay.
+        let source = if source == member(9) { member(10) } else { source };
+        let now = cluster.now;
+        cluster.relays[0].0.handle_message(now, source, &bytes);
+        cluster.clients[0].handle_message(now, source, &bytes);
+        if n % 100 == 0 {
+            cluster.run(10);
+            cluster.seen.clear();
+        }
+        assert!(cluster.clients[0].known() <= 32 && cluster.relays[0].0.allies().count() <= 2);
+        assert!(cluster.relays[0].0.remembered() <= 8);
+    }
+    assert!(cluster.care_of(0).contains(&outside(9)), "{:?}", cluster.events);
+    assert!(
+        !cluster
+            .events
+            .iter()
+            .any(|(_, event)| matches!(event, ClientEvent::RelayLost { relay, .. } if *relay == member(9)))
+    );
+}
