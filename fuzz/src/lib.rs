@@ -20,7 +20,10 @@ use careof_wire::mip4::{Algorithm, Extension, Message, verify_authentication};
 use careof_wire::mip6::{
     self, BindingAuthorization, BindingManagementKey, KeygenToken, MobileHomeAuthentication,
 };
-use careof_wire::tunnel::{Origin, Tunnel, decapsulate, decapsulate_in_place, nested, relay_error};
+use careof_wire::shake::ShakeMessage;
+use careof_wire::tunnel::{
+    MultipathHeader, Origin, Tunnel, decapsulate, decapsulate_in_place, nested, relay_error,
+};
 use careof_wire::udp::UdpHeader;
 use careof_wire::{Segment, protocol};
 
@@ -30,7 +33,7 @@ pub use ipv6::{icmpv6, ipv6};
 pub type Entry = fn(&[u8]);
 
 /// Every entry by its name.
-pub const ENTRIES: [(&str, Entry); 13] = [
+pub const ENTRIES: [(&str, Entry); 15] = [
     ("mip4", mip4),
     ("mip6", mip6),
     ("micro", micro),
@@ -44,6 +47,8 @@ pub const ENTRIES: [(&str, Entry); 13] = [
     ("tunnel", tunnel),
     ("fragmentation", fragmentation),
     ("reassembly", reassembly),
+    ("shake", shake),
+    ("multipath", multipath),
 ];
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
@@ -328,4 +333,24 @@ pub fn reassembly(data: &[u8]) {
         assert!(reassembler.fragments_waiting() <= limits.bytes / 64);
         assert!(reassembler.next_timeout().is_none_or(|deadline| deadline > now));
     }
+}
+
+/// Messages of a cluster: reserved bits and what a later edition may append are dropped, all else is kept; no bytes are authentic by
+/// themselves.
+pub fn shake(data: &[u8]) {
+    let Ok(received) = ShakeMessage::parse(data) else { return };
+    assert!(!received.is_genuine(b"not the key"));
+    let emitted = received.message.emit(None);
+    let again = ShakeMessage::parse(&emitted);
+    assert_eq!(again.map(|again| (again.message, again.spi)), Ok((received.message, None)));
+}
+
+/// The header of packets that go by several paths: reserved bits and a checksum are dropped, all else is kept.
+pub fn multipath(data: &[u8]) {
+    let Ok((header, payload)) = MultipathHeader::parse(data) else { return };
+    let mut emitted = Vec::new();
+    header.emit(&mut emitted);
+    assert_eq!(emitted.len(), MultipathHeader::LEN);
+    emitted.extend(payload);
+    assert_eq!(MultipathHeader::parse(&emitted), Ok((header, payload)));
 }

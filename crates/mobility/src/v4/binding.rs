@@ -29,6 +29,9 @@ pub struct MobilityBinding {
     pub broadcasts: bool,
     /// Packets may come back through the tunnel (T).
     pub reverse_tunnel: bool,
+    /// The care-of address is a relay's (`RequestFlags::RELAYED`); not kept across a restart of the home agent, which is told again with
+    /// the next registration.
+    pub relayed: bool,
     /// The tunnel from the home agent to the care-of address.
     pub tunnel: Tunnel,
     /// What the mobile node reported of the path with the request; not kept across a restart of the home agent.
@@ -196,6 +199,7 @@ mod tests {
             co_located: true,
             broadcasts: false,
             reverse_tunnel: false,
+            relayed: false,
             tunnel: Tunnel {
                 entry: AGENT,
                 exit: care_of(last),

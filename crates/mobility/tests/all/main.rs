@@ -2,5 +2,6 @@
 
 mod dhcp;
 mod micro;
+mod multipath;
 mod v4;
 mod v6;

@@ -28,6 +28,10 @@ impl RequestFlags {
     pub const REVERSE_TUNNELING: Self = Self(0x02);
     /// `x`: sent as zero.
     pub const RESERVED_X: Self = Self(0x01);
+    /// The same bit, as SHAKE has it: the care-of address is a relay's, and packets are dispersed over all care-of addresses instead of
+    /// going to each in a copy. The paper says "a reserved bit" of RFC 2002, which had two left; this is the one that later RFCs have
+    /// not given a meaning.
+    pub const RELAYED: Self = Self::RESERVED_X;
 }
 
 impl fmt::Display for RequestFlags {

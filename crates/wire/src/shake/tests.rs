@@ -48,8 +48,8 @@ fn an_advertisement_has_the_layout_told_above() {
     };
     let bytes = ShakeMessage::Advertisement(advertisement).emit(None);
     let expected = [
-        1, 1, 0, 32, 0, 0, 0, 0, 0x80, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0x0f, 0, 0, 0, 0, 0, 192, 0, 2, 9, 10, 9, 0, 9, 0,
-        3, 2, 88, 0, 0, 2, 0x80,
+        1, 1, 0, 32, 0, 0, 0, 0, 0x80, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0x0f, 0, 0, 0, 0, 0, 192, 0, 2, 9, 10, 9,
+        0, 9, 0, 3, 2, 88, 0, 0, 2, 0x80,
     ];
     assert_eq!(bytes, expected);
     assert_eq!(ShakeMessage::parse(&bytes).unwrap().message, ShakeMessage::Advertisement(advertisement));
@@ -70,11 +70,12 @@ fn request_reply_and_withdrawal_share_a_format() {
         key: Some(IntroducedKey([0xab; 32])),
     };
     let mut expected = alloc::vec![
-        1, 2, 0, 72, 0, 0, 0, 0, 1, 0x80, 1, 44, 10, 0, 0, 7, 10, 9, 0, 7, 10, 9, 0, 9, 192, 0, 2, 9, 0, 0, 2, 0x80,
-        1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
+        1, 2, 0, 72, 0, 0, 0, 0, 1, 0x80, 1, 44, 10, 0, 0, 7, 10, 9, 0, 7, 10, 9, 0, 9, 192, 0, 2, 9, 0, 0,
+        2, 0x80, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
     ];
     expected.extend([0xab; 32]);
-    let kinds = [ShakeMessage::Request(alliance), ShakeMessage::Reply(alliance), ShakeMessage::Withdrawal(alliance)];
+    let kinds =
+        [ShakeMessage::Request(alliance), ShakeMessage::Reply(alliance), ShakeMessage::Withdrawal(alliance)];
     for (message, kind) in kinds.into_iter().zip(2..) {
         expected[1] = kind;
         let bytes = message.emit(None);

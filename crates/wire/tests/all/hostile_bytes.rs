@@ -8,7 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use careof_base::RandomStream;
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::micro::{Body, MicroMessage, PathScheme};
+use careof_wire::mip4::Spi;
 use careof_wire::protocol;
+use careof_wire::shake::{
+    Alliance, AllianceCode, ClusterAdvertisement, PathEcho, PathFeedback, ShakeKey, ShakeMessage,
+};
+use careof_wire::tunnel::{MultipathHeader, MultipathPayload};
 
 /// Every sample, whole and from each layer on.
 fn seeds() -> Vec<Vec<u8>> {
@@ -30,6 +35,7 @@ fn seeds() -> Vec<Vec<u8>> {
     seeds.extend(crate::samples_v6::samples());
     seeds.extend(mobility_headers());
     seeds.extend(micro_messages());
+    seeds.extend(several_paths());
     // Long samples repeat a pattern, and quadratic work on it teaches nothing; of DHCP it is what pads.
     seeds.retain(|seed| seed.len() <= 200);
     let padded = crate::samples::samples().into_iter().filter(|(name, _)| name.starts_with("dhcp_"));
@@ -72,6 +78,55 @@ fn mobility_headers() -> Vec<Vec<u8>> {
     let packets = packets.filter(|(name, _)| !is_one_of_many(name));
     let headers = packets.map(|(_, packet)| packet[IPV6_HEADER_LEN..].to_vec());
     headers.chain(crate::samples::dual_stack::samples().into_iter().map(|(_, packet)| packet)).collect()
+}
+
+/// What is said about several paths, and a packet that goes by one of them.
+fn several_paths() -> Vec<Vec<u8>> {
+    let alliance = Alliance {
+        code: AllianceCode::Accepted,
+        lifetime: 60,
+        home_address: [10, 0, 0, 7].into(),
+        client: [10, 9, 0, 7].into(),
+        relay: [10, 9, 0, 9].into(),
+        outside: [192, 0, 2, 9].into(),
+        rate: None,
+        counter: 1,
+        nonce: 2,
+        key: None,
+    };
+    let advertisement = ClusterAdvertisement {
+        sequence: 1,
+        willing: true,
+        cost: 2,
+        downlink: None,
+        uplink: None,
+        outside: alliance.outside,
+        cluster: alliance.relay,
+        clients: 3,
+        longest: 60,
+        client_rate: None,
+    };
+    let key = ShakeKey { spi: Spi(256), key: b"key" };
+    let feedback =
+        PathFeedback { echo: Some(PathEcho::default()), highest: Some(1), ..PathFeedback::default() };
+    let mut seeds = vec![
+        ShakeMessage::Advertisement(advertisement).emit(None),
+        ShakeMessage::Request(alliance).emit(Some(key)),
+        ShakeMessage::Feedback(feedback).emit(None),
+    ];
+    let header = MultipathHeader {
+        flow: 1,
+        sequence: 2,
+        split: true,
+        path: 3,
+        path_sequence: 4,
+        sent_at: 5,
+        payload: MultipathPayload::Ipv4,
+    };
+    let mut packet = Vec::new();
+    header.emit(&mut packet);
+    seeds.push([&packet[..], b"payload"].concat());
+    seeds
 }
 
 /// Runs `bytes` through every parser; a panic names the parser and the bytes.

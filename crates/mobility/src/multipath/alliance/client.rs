@@ -10,6 +10,9 @@ use careof_wire::shake::{
     Alliance, AllianceCode, ClusterAdvertisement, IntroducedKey, ReceivedShake, ShakeKey, ShakeMessage,
 };
 
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
 use super::relay::agreed;
 use super::{
     ADVERTISEMENT_INTERVAL, ClusterCounters, ClusterDrop, ClusterTransmit, INTRODUCED, MISSED_ADVERTISEMENTS,
@@ -39,6 +42,9 @@ pub struct ClientConfig {
     pub lifetime: Duration,
     /// Whom it believes.
     pub trust: Trust,
+    /// What the keys that it introduces follow from, with [`Trust::FirstUse`]. It is to be the same after a restart: relays keep to
+    /// the first key that they have seen of a client.
+    pub secret: IntroducedKey,
 }
 
 /// Why a relay is not of use any more.
@@ -102,6 +108,18 @@ struct Known {
     key: [u8; 32],
     /// The highest counter of its withdrawals.
     counter: u64,
+}
+
+/// The key that is introduced to `relay`: another one to each, so that none can pose as the client at another one.
+fn key_for(secret: &IntroducedKey, relay: Ipv4Addr) -> [u8; 32] {
+    // HMAC takes keys of any length, so the error `new_from_slice` shares with other codes never happens.
+    let Ok(mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(&secret.0) else {
+        unreachable!("HMAC refused a key")
+    };
+    let made = mac.chain_update(relay.octets()).finalize();
+    let mut key = [0; 32];
+    key.iter_mut().zip(made.as_bytes().iter()).for_each(|(to, from)| *to = *from);
+    key
 }
 
 /// A client of relays. It is driven as a [`super::Relay`] is.
@@ -173,9 +191,12 @@ impl Client {
     pub fn next_timeout(&self) -> Option<Instant> {
         let due = self.known.values().flat_map(|known| {
             let pending = known.pending.as_ref().map(|pending| pending.retry_at);
-            let granted = known.granted.map(|(_, expires, renew_at)| {
-                if known.pending.is_some() { expires } else { expires.min(renew_at) }
-            });
+            let granted =
+                known.granted.map(
+                    |(_, expires, renew_at)| {
+                        if known.pending.is_some() { expires } else { expires.min(renew_at) }
+                    },
+                );
             [Some(Self::silent_at(known)), pending, granted]
         });
         due.flatten().min()
@@ -233,7 +254,8 @@ impl Client {
     /// Asks the best relays that may be used for what is still wanted.
     fn choose(&mut self, now: Instant) {
         loop {
-            let in_use = self.known.values().filter(|known| known.granted.is_some() || known.pending.is_some());
+            let in_use =
+                self.known.values().filter(|known| known.granted.is_some() || known.pending.is_some());
             if in_use.count() >= self.config.relays {
                 return;
             }
@@ -257,7 +279,8 @@ impl Client {
     fn ask(&mut self, now: Instant, relay: Ipv4Addr) {
         let (nonce, counter) = (self.random.next_u64(), self.next_counter());
         let Some(known) = self.known.get_mut(&relay) else { return };
-        let pause = known.pending.as_ref().map_or(FIRST_RETRY, |pending| (pending.pause * 2).min(LONGEST_RETRY));
+        let pause =
+            known.pending.as_ref().map_or(FIRST_RETRY, |pending| (pending.pause * 2).min(LONGEST_RETRY));
         known.pending = Some(Pending { nonce, counter, retry_at: now + pause, pause });
         let key = matches!(self.config.trust, Trust::FirstUse).then_some(IntroducedKey(known.key));
         self.send(relay, |client, known| {
@@ -304,13 +327,17 @@ impl Client {
     /// A message has come from the cluster address `source`.
     pub fn handle_message(&mut self, now: Instant, source: Ipv4Addr, bytes: &[u8]) {
         self.counters.received = self.counters.received.saturating_add(1);
-        let Ok(received) = ShakeMessage::parse(bytes) else { return self.counters.drop(ClusterDrop::Malformed) };
+        let Ok(received) = ShakeMessage::parse(bytes) else {
+            return self.counters.drop(ClusterDrop::Malformed);
+        };
         let outcome = match received.message {
             ShakeMessage::Advertisement(advertisement) => {
                 self.handle_advertisement(now, source, &received, advertisement)
             }
             ShakeMessage::Reply(reply) => self.handle_reply(now, source, &received, &reply),
-            ShakeMessage::Withdrawal(withdrawal) => self.handle_withdrawal(now, source, &received, &withdrawal),
+            ShakeMessage::Withdrawal(withdrawal) => {
+                self.handle_withdrawal(now, source, &received, &withdrawal)
+            }
             ShakeMessage::Request(_) | ShakeMessage::Feedback(_) => Err(ClusterDrop::NotForUs),
         };
         if let Err(reason) = outcome {
@@ -348,10 +375,7 @@ impl Client {
             }
             None if is_full => return Err(ClusterDrop::TableFull),
             None => {
-                let mut key = [0; 32];
-                for bytes in key.chunks_exact_mut(8) {
-                    bytes.copy_from_slice(&self.random.next_u64().to_le_bytes());
-                }
+                let key = key_for(&self.config.secret, source);
                 let (pending, granted, not_before, counter) = (None, None, now, 0);
                 let known = Known { advertisement, heard: now, pending, granted, not_before, key, counter };
                 self.known.insert(source, known);
@@ -362,7 +386,12 @@ impl Client {
     }
 
     /// Whether a message comes from the relay `source`, about us.
-    fn check(&self, source: Ipv4Addr, received: &ReceivedShake<'_>, of: &Alliance) -> Result<(), ClusterDrop> {
+    fn check(
+        &self,
+        source: Ipv4Addr,
+        received: &ReceivedShake<'_>,
+        of: &Alliance,
+    ) -> Result<(), ClusterDrop> {
         let is_ours = of.relay == source && of.home_address == self.config.home_address;
         // A message of the client's own names no outside address: it cannot be turned back on it.
         if !is_ours || of.client != self.config.cluster || of.outside.is_unspecified() {
@@ -409,7 +438,13 @@ impl Client {
             self.events.push_back(ClientEvent::RelayLost { relay: source, outside: former, why });
         }
         if before.is_none_or(|(former, ..)| former != outside) {
-            self.events.push_back(ClientEvent::RelayGained { relay: source, outside, downlink, uplink, cost });
+            self.events.push_back(ClientEvent::RelayGained {
+                relay: source,
+                outside,
+                downlink,
+                uplink,
+                cost,
+            });
         }
         Ok(())
     }

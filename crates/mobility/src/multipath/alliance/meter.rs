@@ -19,6 +19,9 @@ impl Meter {
     /// Takes `len` bytes, if that is within `rate`; whether it is.
     pub(super) fn take(&mut self, now: Instant, len: u32, rate: Option<DataRate>) -> bool {
         let Some(rate) = rate else { return true };
+        if rate == DataRate::ZERO {
+            return false;
+        }
         let time = |bytes: u64| rate.time_for_bits(bytes * 8).unwrap_or(Duration::MAX);
         let full_at = self.full_at.max(now) + time(u64::from(len));
         let is_within = full_at.saturating_duration_since(now) <= BURST.max(time(LEAST_BURST));

@@ -28,7 +28,7 @@ use careof_wire::mip4::Spi;
 use careof_wire::shake::{ReceivedShake, ShakeKey};
 
 pub use client::{Client, ClientConfig, ClientEvent, RelayLost};
-pub use relay::{AllyRecord, AllyEnd, Forwarded, Relay, RelayConfig, RelayDrop, RelayEvent};
+pub use relay::{AllyEnd, AllyRecord, Forwarded, Relay, RelayConfig, RelayDrop, RelayEvent};
 
 /// Between advertisements (section 2.2 of the paper).
 pub const ADVERTISEMENT_INTERVAL: Duration = Duration::from_secs(2);

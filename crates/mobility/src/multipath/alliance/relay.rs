@@ -335,7 +335,9 @@ impl Relay {
     /// A message has come from the cluster address `source`.
     pub fn handle_message(&mut self, now: Instant, source: Ipv4Addr, bytes: &[u8]) {
         self.counters.received = self.counters.received.saturating_add(1);
-        let Ok(received) = ShakeMessage::parse(bytes) else { return self.counters.drop(ClusterDrop::Malformed) };
+        let Ok(received) = ShakeMessage::parse(bytes) else {
+            return self.counters.drop(ClusterDrop::Malformed);
+        };
         match received.message {
             // Others of the cluster lend, too.
             ShakeMessage::Advertisement(_) => {}
@@ -346,7 +348,12 @@ impl Relay {
     }
 
     /// Whether a message about `alliance` comes from its client, and is new.
-    fn check(&mut self, source: Ipv4Addr, received: &ReceivedShake<'_>, of: &Alliance) -> Result<(), ClusterDrop> {
+    fn check(
+        &mut self,
+        source: Ipv4Addr,
+        received: &ReceivedShake<'_>,
+        of: &Alliance,
+    ) -> Result<(), ClusterDrop> {
         // A message of the relay's own names its outside address: it cannot be turned back on it.
         let is_clients = of.client == source && of.outside.is_unspecified();
         if of.relay != self.config.cluster || !is_clients || of.client == of.relay {
@@ -425,7 +432,8 @@ impl Relay {
         if code == AllianceCode::Accepted {
             let expires = now + Duration::from_secs(granted.into());
             let before = self.allies.get(&home_address);
-            let (inward, outward) = before.map_or(((0, 0), (0, 0)), |ally| (ally.record.inward, ally.record.outward));
+            let (inward, outward) =
+                before.map_or(((0, 0), (0, 0)), |ally| (ally.record.inward, ally.record.outward));
             let (in_meter, out_meter) =
                 before.map_or((Meter::default(), Meter::default()), |ally| (ally.inward, ally.outward));
             let has_moved = before.is_none_or(|ally| ally.record.client != source);
@@ -468,7 +476,12 @@ impl Relay {
     ///
     /// # Errors
     /// Why it is not passed on; that is counted.
-    pub fn forward_inward(&mut self, now: Instant, destination: Ipv4Addr, len: u32) -> Result<Forwarded, RelayDrop> {
+    pub fn forward_inward(
+        &mut self,
+        now: Instant,
+        destination: Ipv4Addr,
+        len: u32,
+    ) -> Result<Forwarded, RelayDrop> {
         let rate = self.config.client_rate;
         let Some(ally) = self.allies.get_mut(&destination).filter(|ally| now < ally.record.expires) else {
             return Err(self.refuse(RelayDrop::NoAlly));

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use careof_base::{DataRate, Instant, RandomStream};
-use careof_wire::shake::{Alliance, AllianceCode, ClusterAdvertisement, ShakeMessage};
+use careof_wire::shake::{Alliance, AllianceCode, ClusterAdvertisement, IntroducedKey, ShakeMessage};
 
 use super::*;
 use crate::v4::Prefix;
@@ -54,6 +54,7 @@ fn client_config(last: u8, home_address: Ipv4Addr, trust: Trust) -> ClientConfig
         highest_cost: 5,
         lifetime: Duration::from_secs(600),
         trust,
+        secret: IntroducedKey([last; 32]),
     }
 }
 
@@ -155,7 +156,9 @@ fn a_client_finds_a_relay_and_has_its_care_of_address_as_long_as_both_wish() {
         let mut cluster = pair(trust);
         cluster.run(3_000);
         assert_eq!(cluster.care_of(0), [outside(9)]);
-        let [(_, ClientEvent::RelayGained { relay, downlink, uplink, .. })] = cluster.events[..] else { panic!() };
+        let [(_, ClientEvent::RelayGained { relay, downlink, uplink, .. })] = cluster.events[..] else {
+            panic!()
+        };
         assert_eq!(relay, member(9));
         assert_eq!([downlink, uplink], [384, 64].map(|kbit| Some(DataRate::from_kilobits_per_second(kbit))));
         // Granted for 60 s, and renewed.
@@ -165,7 +168,10 @@ fn a_client_finds_a_relay_and_has_its_care_of_address_as_long_as_both_wish() {
         let now = cluster.now;
         cluster.clients[0].leave(now, member(9));
         cluster.exchange();
-        assert_eq!(cluster.relay_events[1..], [RelayEvent::Ended { home_address: HOME, why: AllyEnd::Withdrawn }]);
+        assert_eq!(
+            cluster.relay_events[1..],
+            [RelayEvent::Ended { home_address: HOME, why: AllyEnd::Withdrawn }]
+        );
         assert!(cluster.care_of(0).is_empty());
     }
 }
@@ -202,7 +208,9 @@ fn a_relay_that_loses_its_link_or_its_will_says_so() {
     cluster.relays[0].0.set_outside(now, None);
     cluster.run(10);
     let lost = |code| RelayLost::Withdrawn(code);
-    assert!(matches!(cluster.events[..], [_, (_, ClientEvent::RelayLost { why, .. })] if why == lost(AllianceCode::LinkLost)));
+    assert!(
+        matches!(cluster.events[..], [_, (_, ClientEvent::RelayLost { why, .. })] if why == lost(AllianceCode::LinkLost))
+    );
     cluster.run(120_000);
     assert!(cluster.care_of(0).is_empty(), "it is not willing");
     let now = cluster.now;
@@ -280,7 +288,11 @@ fn rate_and_bytes_are_limited_for_each_ally() {
     let mut cluster = Cluster::new(vec![config], vec![client_config(1, HOME, Trust::FirstUse)]);
     cluster.run(3_000);
     let [(_, ClientEvent::RelayGained { downlink, .. })] = cluster.events[..] else { panic!() };
-    assert_eq!(downlink, Some(DataRate::from_kilobits_per_second(80)), "that is all that the client may have");
+    assert_eq!(
+        downlink,
+        Some(DataRate::from_kilobits_per_second(80)),
+        "that is all that the client may have"
+    );
     let mut passed = 0;
     for _ in 0..3_000 {
         cluster.run(10);
@@ -305,7 +317,10 @@ fn who_has_no_key_gets_no_alliance() {
     }
     let mut cluster = pair([Trust::FirstUse, keys(&[(member(9), 1)])]);
     cluster.run(20_000);
-    assert!(cluster.clients[0].counters().dropped(ClusterDrop::NotGenuine) > 2, "its advertisements are not signed");
+    assert!(
+        cluster.clients[0].counters().dropped(ClusterDrop::NotGenuine) > 2,
+        "its advertisements are not signed"
+    );
 }
 
 #[test]
@@ -359,7 +374,7 @@ fn a_hostile_neighbour_fills_no_memory_and_breaks_no_alliance() {
             rate: None,
             counter: u64::from(word()) << 20,
             nonce: u64::from(word()),
-            key: Some(careof_wire::shake::IntroducedKey([n as u8; 32])),
+            key: Some(IntroducedKey([n as u8; 32])),
         };
         let advertisement = ClusterAdvertisement {
             sequence: word(),
@@ -398,5 +413,10 @@ fn a_hostile_neighbour_fills_no_memory_and_breaks_no_alliance() {
         assert!(cluster.relays[0].0.remembered() <= 8);
     }
     assert!(cluster.care_of(0).contains(&outside(9)), "{:?}", cluster.events);
-    assert!(!cluster.events.iter().any(|(_, event)| matches!(event, ClientEvent::RelayLost { relay, .. } if *relay == member(9))));
+    assert!(
+        !cluster
+            .events
+            .iter()
+            .any(|(_, event)| matches!(event, ClientEvent::RelayLost { relay, .. } if *relay == member(9)))
+    );
 }

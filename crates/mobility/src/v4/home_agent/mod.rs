@@ -150,7 +150,7 @@ impl HomeAgent {
     }
 
     /// The tunnels to the current care-of addresses of `home_address`; empty when it is not away. A packet
-    /// goes, in a copy each, through all of them. Cheap enough for every packet; lifetimes are checked by
+    /// goes, in a copy each, through all of them, unless the home agent [disperses](HomeAgent::disperses) them. Cheap enough for every packet; lifetimes are checked by
     /// [`HomeAgent::handle_timeout`].
     #[must_use]
     pub fn tunnels(&self, home_address: Ipv4Addr) -> &[Tunnel] {
@@ -169,6 +169,13 @@ impl HomeAgent {
     pub fn reverse_tunnels(&self, home_address: Ipv4Addr) -> impl Iterator<Item = Tunnel> {
         let bindings = self.bindings.of(home_address).iter().filter(|binding| binding.reverse_tunnel);
         bindings.map(|binding| binding.tunnel).chain(self.left.tunnels(home_address))
+    }
+
+    /// Whether packets to `home_address` are dispersed over its care-of addresses ([`crate::multipath::Dispersion`]) instead of going to
+    /// each in a copy: it has one of a relay.
+    #[must_use]
+    pub fn disperses(&self, home_address: Ipv4Addr) -> bool {
+        self.bindings.of(home_address).iter().any(|binding| binding.relayed)
     }
 
     /// Whether this is the home agent of `home_address`.
@@ -417,6 +424,8 @@ impl HomeAgent {
                 co_located: saved.co_located,
                 broadcasts: saved.broadcasts,
                 reverse_tunnel: saved.reverse_tunnel,
+                // Told again with the next registration.
+                relayed: false,
                 tunnel: self.tunnel_to(saved.care_of, saved.encapsulation),
                 path: None,
             };

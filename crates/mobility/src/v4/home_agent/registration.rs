@@ -190,6 +190,9 @@ impl HomeAgent {
     fn check_wishes(&self, request: &RegistrationRequest) -> Result<(), (DropReason, ReplyCode)> {
         let flags = request.flags;
         let reserved = RequestFlags::RESERVED_R.with(RequestFlags::RESERVED_X);
+        let meant =
+            if self.config.relayed_bindings { RequestFlags::RELAYED } else { RequestFlags::default() };
+        let reserved = reserved.without(meant);
         if flags.without(reserved) != flags {
             return Err((DropReason::PoorlyFormed, ReplyCode::HomePoorlyFormedRequest));
         }
@@ -252,8 +255,10 @@ impl HomeAgent {
             .ok_or((DropReason::NotOffered, ReplyCode::HomeEncapsulationUnavailable))?;
         let existing = self.bindings.of(home_address);
         let others = existing.iter().filter(|binding| binding.care_of != care_of).count();
-        let keep =
-            flags.contains(RequestFlags::SIMULTANEOUS_BINDINGS) && self.config.max_bindings_per_node > 1;
+        let is_relayed = flags.contains(RequestFlags::RELAYED);
+        // A relay's address is one more by its nature.
+        let wants_others = flags.contains(RequestFlags::SIMULTANEOUS_BINDINGS) || is_relayed;
+        let keep = wants_others && self.config.max_bindings_per_node > 1;
         if keep && others >= self.config.max_bindings_per_node {
             return Err((DropReason::TableFull, ReplyCode::HomeTooManySimultaneousBindings));
         }
@@ -275,6 +280,7 @@ impl HomeAgent {
             co_located: flags.contains(RequestFlags::DECAPSULATION_BY_MOBILE_NODE),
             broadcasts: flags.contains(RequestFlags::BROADCAST),
             reverse_tunnel: flags.contains(RequestFlags::REVERSE_TUNNELING),
+            relayed: is_relayed,
             tunnel: self.tunnel_to(care_of, encapsulation),
             path: request.path_report(),
         };
@@ -292,7 +298,7 @@ impl HomeAgent {
         if !was_away {
             self.arp_for_absent(home_address);
         }
-        let code = if flags.contains(RequestFlags::SIMULTANEOUS_BINDINGS) && !keep {
+        let code = if wants_others && !keep {
             ReplyCode::AcceptedWithoutSimultaneousBindings
         } else {
             ReplyCode::Accepted

@@ -389,6 +389,44 @@ fn a_deregistration_ends_the_binding_it_names() {
 }
 
 #[test]
+fn a_relay_s_address_is_registered_beside_the_others_and_has_packets_dispersed() {
+    let relayed = |address: Ipv4Addr| {
+        move |c: &mut Craft| {
+            c.flag(RequestFlags::RELAYED);
+            c.request.care_of_address = address;
+        }
+    };
+    let mut bench = Bench::new(home_config());
+    let craft = bench.next().with(relayed(GSM));
+    assert_eq!(bench.code(&craft), Some(ReplyCode::HomePoorlyFormedRequest), "it is not offered");
+
+    let mut bench = Bench::new(HomeAgentConfig { relayed_bindings: true, ..home_config() });
+    let craft = bench.next();
+    assert_eq!(bench.code(&craft), Some(ReplyCode::Accepted));
+    assert!(!bench.agent.disperses(HOME));
+    let craft = bench.next().with(relayed(GSM));
+    assert_eq!(bench.code(&craft), Some(ReplyCode::Accepted));
+    let bindings = |bench: &Bench| {
+        bench.agent.bindings_of(HOME).iter().map(|b| (b.care_of, b.relayed)).collect::<Vec<_>>()
+    };
+    assert_eq!(bindings(&bench), [(WLAN, false), (GSM, true)]);
+    assert!(bench.agent.disperses(HOME));
+    // The relay is gone: its address is deregistered, and packets go the one way that is left.
+    let craft = bench.next().with(|c| {
+        c.request.care_of_address = GSM;
+        c.request.lifetime = Lifetime::ZERO;
+    });
+    assert_eq!(bench.code(&craft), Some(ReplyCode::Accepted));
+    assert_eq!(bindings(&bench), [(WLAN, false)]);
+    assert!(!bench.agent.disperses(HOME));
+
+    let one = HomeAgentConfig { relayed_bindings: true, max_bindings_per_node: 1, ..home_config() };
+    let mut bench = Bench::new(one);
+    let craft = bench.next().with(relayed(GSM));
+    assert_eq!(bench.code(&craft), Some(ReplyCode::AcceptedWithoutSimultaneousBindings));
+}
+
+#[test]
 fn unknown_extensions_are_skipped_from_128_on_and_condemn_the_message_below() {
     let mut bench = Bench::new(home_config());
     let skippable = UnknownExtension::new(200, b"whatever").unwrap();
