@@ -61,16 +61,18 @@ fn compare(links: [Link; 2], keeps_order: bool) -> ([u64; 2], Outcome) {
     (alone, run(base))
 }
 
-/// Profiles whose ways are less than 50 ms apart and whose rates differ less than fourfold, and in which the window of the source is not
-/// what limits it.
+/// Profiles whose ways are less than 50 ms apart and whose rates differ less than fourfold, but for `dual_lte`, which is even by that
+/// measure as well and reaches 0.6 to 0.8 of the sum only: with the jitter of two LTE links flows are pinned again or not split whole.
 const EVEN: [&str; 5] = ["baseline", "rtt_40", "jit_5", "loss_05", "loss_2"];
 
-/// The path with the shorter way carries less here than the other one, but the longer one is the better one only for a source that
-/// losses of 1 % do not slow down.
+/// Held against its first path alone: a flow begins on the shorter way, and goes back there when splitting has failed. The second one
+/// carries more of a source that losses of 1 % do not slow down.
 const BETTER_IS_LONGER: &str = "lte_starlink";
 
+// One seed, as all of the model. With others `loss_05` has been seen at 0.72 of the sum and `lte_starlink` at 0.78 of its first path: what
+// a single run of a few seconds shows is not a promise kept in the median of many.
 #[test]
-fn a_flow_is_never_slower_than_by_one_path_and_as_fast_as_both_where_they_are_even() {
+fn a_flow_is_as_fast_as_by_one_path_and_as_by_both_where_they_are_even() {
     for (name, links) in PROFILES {
         let (alone, auto) = compare(links, true);
         let best = if name == BETTER_IS_LONGER { alone[0] } else { alone[0].max(alone[1]) };
