@@ -91,7 +91,7 @@ def test_all_points_are_run() -> None:
         wanted
     )
     of_a_point = [one for one in wanted if (one.scheme, one.sender, one.delay_ms) == (BUFFER, RENO, 0)]
-    assert len(of_a_point) == 3 + 3
+    assert len(of_a_point) == 3 + 1
     assert {one.delay_ms for one in wanted} == {None, *DELAYS_MS}
 
 

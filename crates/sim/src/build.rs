@@ -256,8 +256,9 @@ impl Simulation {
             let start = Instant::ZERO + spec.start;
             self.queue.set(slot, Some(start));
             let moving = nodes.into_iter().find_map(roamer);
-            if let (Some(fleet), Some(mobile)) = (&mut self.fleet, moving) {
-                fleet.add_flow(mobile, id);
+            // One between two of them opens when both are registered, whichever is the last.
+            if let Some(fleet) = &mut self.fleet {
+                nodes.into_iter().filter_map(roamer).for_each(|mobile| fleet.add_flow(mobile, id));
             }
             self.flows.push(Flow {
                 name: spec.name.clone(),

@@ -154,7 +154,7 @@ class Assumption:
 
 ASSUMPTION = Assumption(LEAD_MS, LEAST_RTO_MS)
 """What the rows rest on."""
-OTHERS = (Assumption(50, LEAST_RTO_MS), Assumption(LEAD_MS, 1000), Assumption(50, 1000))
+OTHERS = (Assumption(50, 1000),)
 """A trigger that comes later than what waits in the radio's queue takes to leave, and ns-2.26's least RTO."""
 
 

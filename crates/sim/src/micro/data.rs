@@ -1,7 +1,7 @@
 //! Packets on their way through a domain.
 
 use careof_mobility::InterfaceId;
-use careof_mobility::micro::{Action, Forward, Ports};
+use careof_mobility::micro::{Action, Forward, PacketDrop, Ports};
 use careof_plan::{InterfaceIndex, NodeId, Route};
 
 use crate::drop_cause::NodeDrop;
@@ -57,9 +57,12 @@ impl Simulation {
         let shown = &self.pool[packet];
         let (header, len) = (*shown.outermost(), shown.size_bytes());
         let (source, destination) = (header.source.to_ipv4(), header.destination.to_ipv4());
-        let Some(router) = self.micro.as_mut().and_then(|domain| domain.router(node)) else {
+        let Some(domain) = &mut self.micro else { return self.drop_packet(node, packet, NodeDrop::NoRoute) };
+        let is_gateway = domain.gateway == node;
+        let Some(router) = domain.router(node) else {
             return self.drop_packet(node, packet, NodeDrop::NoRoute);
         };
+        let is_below = is_gateway && router.is_below(InterfaceIndex(from.0));
         match router.agent.handle_packet(now, from, source, destination, len) {
             Forward::To(ports) => self.send_to_ports(node, ports, packet, route),
             Forward::Hold(token) => router.kept.keep(token, Kept::Held(packet)),
@@ -69,6 +72,12 @@ impl Simulation {
                     router.kept.keep(token, copy);
                 }
                 self.send_to_ports(node, ports, packet, route);
+            }
+            // Between two mobile nodes of one cell, or branch, a packet turns round at the gateway, and goes back by the link that it came by.
+            Forward::Drop(PacketDrop::NoRoute)
+                if is_below && self.topology.homes.node_at(header.destination).is_some() =>
+            {
+                return self.transmit_in_domain(node, packet, NodeDrop::NoRoute);
             }
             Forward::Drop(reason) => self.drop_packet(node, packet, reason.into()),
         }
