@@ -314,3 +314,100 @@ impl MobileHost {
         &self.outbox.counters
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Blocks;
+    use super::super::security::NetworkKey;
+    use super::*;
+
+    const STATION: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 3);
+    const OTHER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 4);
+    const HOST: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+
+    fn key() -> MobileKey {
+        NetworkKey::new(*b"network").unwrap().mobile_key(HOST)
+    }
+
+    fn host() -> MobileHost {
+        let scheme = Scheme::Blocks(Blocks::default());
+        let config = HostConfig { address: HOST, key: key(), clock: WallClock::default(), scheme };
+        MobileHost::new(config).unwrap()
+    }
+
+    fn sent(host: &mut MobileHost, now: Instant) -> MicroMessage {
+        let transmit = host.poll_transmit(now).expect("a message");
+        assert_eq!((transmit.station, host.poll_transmit(now)), (STATION, None));
+        MicroMessage::parse(&transmit.payload).unwrap()
+    }
+
+    fn confirmation(timestamp: u64) -> MicroMessage {
+        MicroMessage { mobile: HOST, station: STATION, origin: STATION, timestamp, body: Body::Confirm }
+    }
+
+    #[test]
+    fn a_message_is_repeated_with_a_later_timestamp_until_it_is_confirmed() {
+        let mut host = host();
+        host.attached(Instant::ZERO, STATION);
+        let first = sent(&mut host, Instant::ZERO);
+        let (again, wake) = host.next_timeout().unwrap();
+        assert_eq!((again, wake), (Instant::from_secs(1), HostWake::Retransmit));
+        host.handle_timeout(again);
+        let second = sent(&mut host, again);
+        assert!(second.timestamp > first.timestamp && second.body == first.body);
+        host.handle_message(again, STATION, &key().sign(&confirmation(second.timestamp)));
+        assert_eq!(host.poll_event(), Some(HostEvent::Confirmed { station: STATION }));
+        assert_eq!(host.next_timeout(), Some((Instant::from_secs(3), HostWake::Refresh)));
+    }
+
+    #[test]
+    fn what_does_not_confirm_the_latest_message_is_counted_and_changes_nothing() {
+        let mut host = host();
+        let now = Instant::ZERO;
+        host.attached(now, STATION);
+        let message = confirmation(sent(&mut host, now).timestamp);
+        let another = MicroMessage { timestamp: message.timestamp + 1, ..message.clone() };
+        let other = MicroMessage { mobile: OTHER, ..message.clone() };
+        for (station, payload, reason) in [
+            (STATION, key().sign(&message)[1..].to_vec(), MessageDrop::Malformed),
+            (STATION, message.emit(b"guess"), MessageDrop::BadAuthenticator),
+            (STATION, key().sign(&another), MessageDrop::Unexpected),
+            (STATION, key().sign(&other), MessageDrop::NotForUs),
+            (OTHER, key().sign(&message), MessageDrop::WrongStation),
+        ] {
+            host.handle_message(now, station, &payload);
+            assert_eq!(host.counters().messages_dropped(reason), 1, "{reason:?}");
+            assert_eq!(host.poll_event(), Some(HostEvent::Dropped { reason, source: station }));
+        }
+        host.handle_message(now, STATION, &key().sign(&message));
+        host.handle_message(now, STATION, &key().sign(&message));
+        assert_eq!(
+            host.counters().messages_dropped(MessageDrop::Unexpected),
+            2,
+            "a confirmation counts once"
+        );
+    }
+
+    #[test]
+    fn a_host_that_has_left_sends_nothing() {
+        let mut host = host();
+        host.attached(Instant::ZERO, STATION);
+        let _first = sent(&mut host, Instant::ZERO);
+        host.detached(Instant::ZERO, OTHER);
+        assert!(host.next_timeout().is_some(), "it has not left this one");
+        host.detached(Instant::ZERO, STATION);
+        host.announce(Instant::ZERO, &[OTHER]);
+        assert_eq!((host.next_timeout(), host.poll_transmit(Instant::ZERO)), (None, None));
+    }
+
+    #[test]
+    fn an_address_that_no_host_has_is_refused() {
+        let config = HostConfig {
+            address: Ipv4Addr::BROADCAST,
+            key: key(),
+            clock: WallClock::default(),
+            scheme: Scheme::Blocks(Blocks::default()),
+        };
+        assert!(matches!(MobileHost::new(config), Err(ConfigError::NotUnicast { .. })));
+    }
+}
