@@ -241,7 +241,7 @@ fn switch(
     tell_events(carrier, node, reports);
     carrier.switch_to(interface, notice)?;
     if !tell_events(carrier, node, reports) && carrier.is_registered() {
-        let _ = reports.send(Report::StayedThere { node, at: clock.now(), interface: index });
+        let _ = reports.send(Report::PathReady { node, at: clock.now(), interface: index });
     }
     Ok(())
 }
@@ -266,6 +266,9 @@ fn tell_events(carrier: &mut Carrier, node: NodeId, reports: &Sender<Report>) ->
     }
     while let Some((at, event)) = carrier.poll_assist_event() {
         let _ = reports.send(Report::Assist { node, at, event });
+    }
+    if let Some((at, interface)) = carrier.take_handed_over() {
+        let _ = reports.send(Report::PathReady { node, at, interface: interface.0.into() });
     }
     initiated
 }

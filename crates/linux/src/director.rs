@@ -273,7 +273,7 @@ impl Director {
                 self.books.note(at, Record::Agent { node, event });
             }
             Report::Assist { node, at, event } => self.books.note(at, Record::Assist { node, event }),
-            Report::StayedThere { node, at, interface } => {
+            Report::PathReady { node, at, interface } => {
                 self.note_path(at, node, true);
                 if let Err(error) = self.handover_is_ready(at, node, InterfaceId(interface as u16)) {
                     self.outcome.fail(error);

@@ -27,8 +27,9 @@ pub(crate) enum Report {
     },
     /// An agent's assists did something for a connection.
     Assist { node: NodeId, at: Instant, event: AssistEvent },
-    /// A mobile node was told to go where it is, and nobody else has to know.
-    StayedThere { node: NodeId, at: Instant, interface: usize },
+    /// Packets go both ways by an interface of a mobile node, and no registration says so: it was told to go where it is, or access routers
+    /// have handed it over.
+    PathReady { node: NodeId, at: Instant, interface: usize },
     /// An application, or the programs of a flow, tell something.
     Application { flow: usize, at: Instant, event: ApplicationEvent },
     /// The relay did something for a flow, with so many bytes of data.

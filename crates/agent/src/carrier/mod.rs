@@ -212,6 +212,15 @@ impl Carrier {
         }
     }
 
+    /// When and to which interface access routers have last handed the mobile node over (RFC 5568): packets go both ways there, whatever
+    /// its home agent knows. Each time is told once.
+    pub fn take_handed_over(&mut self) -> Option<(Instant, InterfaceId)> {
+        match &mut self.version {
+            Version::V4(_) => None,
+            Version::V6(carrier) => carrier.take_handed_over(),
+        }
+    }
+
     /// From now on what assists do is kept for [`Carrier::poll_assist_event`].
     pub fn watch_assists(&mut self) {
         if let Some(assists) = self.assists() {

@@ -64,6 +64,8 @@ pub(super) struct FastMobile {
     unannounced: Option<InterfaceId>,
     /// It may have become true, and was not told yet, that packets go both ways by the new link.
     may_be_ready: bool,
+    /// When it was ready on which interface, until somebody asks.
+    handed_over: Option<(Instant, InterfaceId)>,
     /// The previous care-of address of the handover under way, or of the last one.
     previous: Option<Ipv6Addr>,
     /// The address that it has given an interface beforehand.
@@ -96,6 +98,7 @@ impl FastMobile {
             announced_there: None,
             unannounced: None,
             may_be_ready: false,
+            handed_over: None,
             previous: None,
             assigned: None,
             prepared: 0,
@@ -323,14 +326,18 @@ impl Ipv6Carrier {
         if !std::mem::take(&mut fast.may_be_ready) {
             return;
         }
-        let arrived = fast.arrived.filter(|_| fast.agent.is_prepared());
-        if let (Some(interface), Some(assists), Some(mobile)) =
-            (arrived, &mut self.assists, self.setup.home_address())
-        {
+        let Some(interface) = fast.arrived.filter(|_| fast.agent.is_prepared()) else { return };
+        fast.handed_over = Some((now, interface));
+        if let (Some(assists), Some(mobile)) = (&mut self.assists, self.setup.home_address()) {
             let (mobile, path) = (mobile.into(), PathId::Interface(interface));
             let new = node.path_properties(interface);
             assists.handle_event(now, &careof_assist::Input::HandedOver { mobile, path, new });
         }
+    }
+
+    /// When and to which interface access routers have handed the mobile node over, once.
+    pub(in crate::carrier) fn take_handed_over(&mut self) -> Option<(Instant, InterfaceId)> {
+        self.fast.as_mut()?.handed_over.take()
     }
 
     fn fast_event(&mut self, now: Instant, event: Event) {
