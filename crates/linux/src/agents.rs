@@ -240,7 +240,12 @@ fn switch(
 ) -> Result<(), careof_agent::Error> {
     tell_events(carrier, node, reports);
     carrier.switch_to(interface, notice)?;
-    if !tell_events(carrier, node, reports) && carrier.is_registered() {
+    // One that has found out nothing of the new link yet may be registered elsewhere still.
+    let is_there = |carrier: &Carrier| {
+        let registration = carrier.status_part(None, 0).registration;
+        registration.is_some_and(|known| known.registered && known.interface.as_deref() == Some(interface))
+    };
+    if !tell_events(carrier, node, reports) && is_there(carrier) {
         let _ = reports.send(Report::PathReady { node, at: clock.now(), interface: index });
     }
     Ok(())

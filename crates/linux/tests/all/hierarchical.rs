@@ -73,6 +73,16 @@ fn of_a_movement_within_a_domain_the_anchor_point_hears_alone() {
     for handover in &summary.handovers {
         assert!(handover.ready_at.is_some(), "{}", summary_json(&summary));
     }
+    // A path is ready when the anchor point, or the home agent, has answered, and not when the link is there.
+    let [at, kinds, causes] = ["time_ns", "kind", "cause"].map(|name| events.by_name(name).unwrap());
+    let is_registration =
+        |row: &usize| kinds.text(*row) == Some("handover") && causes.text(*row) == Some("registered");
+    let registered: Vec<_> =
+        (0..events.rows()).filter(is_registration).filter_map(|row| at.number(row)).collect();
+    for handover in &summary.handovers {
+        let ready_at = handover.ready_at.map(|at| i128::from(at.as_nanos()));
+        assert!(ready_at.is_some_and(|at| registered.contains(&at)), "{ready_at:?} of {registered:?}");
+    }
     let heard = |node| received(&events, node, "BindingUpdate");
     assert!(heard("map-west") >= 2 && heard("map-east") >= 1, "{} {}", heard("map-west"), heard("map-east"));
     // It learns of an address in each domain; an update that was lost, or slow, may have been repeated.
