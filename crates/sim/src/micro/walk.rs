@@ -120,7 +120,7 @@ impl Walker {
 
 /// A number below `bound`, each as likely as any other to 2^-32 and less.
 fn below(random: &mut RandomStream, bound: u64) -> u64 {
-    (u128::from(random.next_u64()) * u128::from(bound) >> 64) as u64
+    ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
 impl Simulation {
