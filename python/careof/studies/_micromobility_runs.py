@@ -247,6 +247,10 @@ def download(of: Download, progress: Watcher | None = None) -> Downloaded:
         handovers=int(roaming["handovers"]),
         lost=sum(summary["packets"]["dropped"].values()),
         messages=int(summary.get("micro_mobility", {}).get("messages_sent", 0)),
-        interruption_s=float(roaming["interruption_median_s"] or "nan"),
-        stall_s=float(roaming["stall_after_median_s"] or "nan"),
+        interruption_s=_seconds(roaming["interruption_median_s"]),
+        stall_s=_seconds(roaming["stall_after_median_s"]),
     )
+
+
+def _seconds(value: float | None) -> float:
+    return float("inf") if value is None else float(value)
