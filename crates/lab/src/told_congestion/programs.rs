@@ -36,9 +36,8 @@ const RECORD: i16 = NUMBER - record::LEN as i16;
 
 /// `enum tcp_ca_ack_event_flags`: the acknowledgement did not pass the header prediction.
 const ACK_SLOWPATH: i32 = 1;
-/// `enum tcp_ca_state`: no recovery of any kind, and the last of the states in which nothing was reduced.
+/// `enum tcp_ca_state`: no recovery of any kind, and nothing that might begin or undo one.
 const STATE_OPEN: i32 = 0;
-const STATE_DISORDER: i32 = 1;
 /// `enum tcp_ca_event`: the retransmission timer has run out, and the threshold was asked for.
 const EVENT_LOSS: i32 = 3;
 /// The shortest time that Westwood+ measures over, ms.
@@ -589,7 +588,7 @@ impl Programs {
         asm.store(Size::Word, R6, self.fields.threshold, threshold);
         asm.set(R3, 0).store(Size::Word, R6, self.fields.counted, R3);
         asm.load(Size::Byte, R3, R6, state).compute_number(Operation::And, R3, state_mask);
-        asm.jump_when_number(R3, When::AtMost, STATE_DISORDER, ordinary);
+        asm.jump_when_number(R3, When::Equal, STATE_OPEN, ordinary);
         asm.store(Size::Double, R7, record::HELD, threshold);
         asm.store_number(Size::Double, R7, record::PHASE, phase::HOLDING);
         asm.here(ordinary);
