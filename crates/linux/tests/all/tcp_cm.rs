@@ -68,23 +68,12 @@ fn set_in(events: &Columns, row: usize) -> [i128; 2] {
     control(events, row + 1).unwrap()
 }
 
-/// What the next look at that sender shows.
-fn seen_behind(events: &Columns, row: usize) -> Option<[i128; 2]> {
-    let [nodes, flows] = ["node", "flow"].map(|name| events.by_name(name).unwrap());
-    let is_its =
-        |other: &usize| nodes.text(*other) == nodes.text(row) && flows.text(*other) == flows.text(row);
-    (row + 2..events.rows()).filter(is_its).find_map(|other| control(events, other))
-}
-
 #[test]
 fn a_correspondents_sender_sets_window_and_threshold_once_by_the_new_path() {
     for estimator in ["westwood", "delivery-rate"] {
         let more = format!("tcp-cm = {{ estimator = \"{estimator}\" }}\n");
-        let ran = after_an_outage(&more, |Ran { events, .. }| {
-            // Before another timeout, and before the window has grown to its next segment.
-            let measured = rows(events, "correspondent", "measured");
-            measured.len() == 1 && seen_behind(events, measured[0]) == Some(set_in(events, measured[0]))
-        });
+        let ran =
+            after_an_outage(&more, |Ran { events, .. }| rows(events, "correspondent", "measured").len() == 1);
         let Some(Ran { summary, events, remarks, .. }) = ran else { return };
         assert!(
             remarks.iter().any(|remark| remark.contains("tcp-cm")),
