@@ -48,7 +48,7 @@ TITLE = "TCP over micro-mobility"
 
 __all__ = ["REPETITIONS", "TITLE", "assumed", "carry_out", "downloads", "points", "study_of"]
 
-REPETITIONS = 4
+REPETITIONS = 10
 """Of each point; the paper had 10. They differ in the instants of the handovers alone, and by little."""
 FEWER_REPETITIONS = 2
 """With other assumptions."""
