@@ -85,6 +85,54 @@ const OF_ANCHOR_POINTS: [(&Section, &str, &str); 4] = [
     (&MOBILITY, "map_forwarding", "mobility.map_forwarding=off"),
 ];
 
+/// A domain of micro-mobility.
+const DOMAIN: &str = r#"
+    duration = "9 s"
+    [links]
+    server = { preset = "lte", between = ["correspondent", "home-agent"] }
+    wire = { preset = "lte", between = ["home-agent", "entrance"] }
+    uplink = { preset = "lte", between = ["entrance", "gateway"] }
+    cell = { preset = "lte", between = ["gateway", "station-*"], count = 3 }
+    radio = { preset = "lte", between = ["station-*", "mobile-*"] }
+    [mobility]
+    nodes = 1
+    [micro_mobility]
+    protocol = "building-blocks"
+    [[handover]]
+    every = "3 s"
+    [[flow]]
+    from = "correspondent"
+    to = "mobile-1"
+"#;
+const ANNOUNCED: &str = "micro_mobility.trigger=source";
+const KEPT: &str = "micro_mobility.trigger=source\nmicro_mobility.buffer=true";
+const SEMI_SOFT: &str = "micro_mobility.protocol=cellular-ip\nmicro_mobility.handover=semi-soft";
+/// Key, what is there without it, and what it is.
+const OF_DOMAINS: [(&Section, &str, &str, &str); 17] = [
+    (&micro_mobility::MICRO_MOBILITY, "protocol", "", "micro_mobility.protocol=hawaii"),
+    (&micro_mobility::MICRO_MOBILITY, "handover", "micro_mobility.protocol=cellular-ip", SEMI_SOFT),
+    (&micro_mobility::MICRO_MOBILITY, "delay", SEMI_SOFT, "micro_mobility.delay=20 ms"),
+    (
+        &micro_mobility::MICRO_MOBILITY,
+        "scheme",
+        "micro_mobility.protocol=hawaii",
+        "micro_mobility.scheme=msf",
+    ),
+    (&micro_mobility::MICRO_MOBILITY, "gateway", "", "micro_mobility.gateway=entrance"),
+    (&micro_mobility::MICRO_MOBILITY, "trigger", "", ANNOUNCED),
+    (&micro_mobility::MICRO_MOBILITY, "car_set", "micro_mobility.trigger=path", "micro_mobility.car_set=2"),
+    (&micro_mobility::MICRO_MOBILITY, "lead", ANNOUNCED, "micro_mobility.lead=200 ms"),
+    (&micro_mobility::MICRO_MOBILITY, "buffer", ANNOUNCED, "micro_mobility.buffer=true"),
+    (&micro_mobility::MICRO_MOBILITY, "bicast", "", "micro_mobility.bicast=1 s"),
+    (&micro_mobility::MICRO_MOBILITY, "forward", "", "micro_mobility.forward=1 s"),
+    (&micro_mobility::BUFFER, "packets", KEPT, "micro_mobility.buffer={ packets = 64 }"),
+    (&micro_mobility::BUFFER, "bytes", KEPT, "micro_mobility.buffer={ bytes = \"9 kB\" }"),
+    (&micro_mobility::BUFFER, "age", KEPT, "micro_mobility.buffer={ age = \"1 s\" }"),
+    (&micro_mobility::BUFFER, "when_full", KEPT, "micro_mobility.buffer={ when_full = \"drop-tail\" }"),
+    (&HANDOVER, "spread", "", "handover.spread=1 s"),
+    (&HANDOVER, "walk", "", "handover.walk=random-waypoint"),
+];
+
 /// Two home agents and two mobile nodes.
 const SEVERAL: &str = r#"
     duration = "9 s"
@@ -643,6 +691,18 @@ fn every_documented_key_means_something() {
     }
     for (section, key, change) in OF_ANCHOR_POINTS {
         assert_ne!(several(&format!("{ANCHOR_POINT}\n{change}")), several(ANCHOR_POINT), "{key}");
+        seen.insert((section.heading, key));
+    }
+    let domain = |changes: &[&str]| {
+        let changes: Vec<String> =
+            changes.iter().flat_map(|change| change.lines()).map(str::to_owned).collect();
+        Scenario::parse("x.toml", DOMAIN, &changes).unwrap_or_else(|errors| panic!("{errors}")).digest()
+    };
+    let none = DOMAIN.replace("[micro_mobility]\n    protocol = \"building-blocks\"\n", "");
+    assert_ne!(domain(&[]), Scenario::parse("x.toml", &none, &[]).unwrap().digest());
+    seen.insert((ROOT.heading, "micro_mobility"));
+    for (section, key, before, change) in OF_DOMAINS {
+        assert_ne!(domain(&[before, change]), domain(&[before]), "{key}");
         seen.insert((section.heading, key));
     }
     for section in SECTIONS {

@@ -194,6 +194,9 @@ fn every_ready_scenario_of_a_domain_runs_and_its_books_balance() {
     for file in files {
         let name = file.display().to_string();
         let scenario = Scenario::load(&file, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        if scenario.mobility.as_ref().is_none_or(|mobility| mobility.micro_mobility.is_none()) {
+            continue;
+        }
         let (summary, _) = finish(Simulation::new(scenario, &name, 0, Observation::default()).unwrap());
         let roaming = summary.roaming.unwrap();
         assert!((19..=20).contains(&roaming.handovers), "{name}: {roaming:?}");

@@ -80,6 +80,7 @@ fn one_of_each(log: &mut EventLog) -> Vec<Event> {
             AssistRecord { assist: "replay", what: "replay", packets: 14, bytes: 21_000 },
         ),
         Event::packet_derived(at(17), NodeId(0), Some(FLOW), 78, 40, 77, "fragment"),
+        Event::host_route(at(18), MOBILE, "created", detail),
     ]
 }
 
