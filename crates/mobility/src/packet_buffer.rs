@@ -41,6 +41,15 @@ pub struct BufferCounters {
     pub dropped: u64,
 }
 
+/// What becomes of a packet that was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate<A> {
+    /// It goes on.
+    Released(A, PacketToken),
+    /// It is thrown away.
+    Discarded(PacketToken, DiscardReason),
+}
+
 /// What goes where a buffer has no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
@@ -362,6 +371,16 @@ impl<A: Copy + Ord> Buffers<A> {
             self.discard(kept.token, DiscardReason::CopyNotNeeded);
         }
         self.plan(address);
+    }
+
+    /// What becomes of the next packet: what was thrown away is told first.
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Fate<A>> {
+        let discarded = |(token, reason)| Fate::Discarded(token, reason);
+        self.poll_discarded().map(discarded).or_else(|| match self.release(now) {
+            Some((address, token)) => Some(Fate::Released(address, token)),
+            // Looking for one may have found some that have waited for too long.
+            None => self.poll_discarded().map(discarded),
+        })
     }
 
     /// What was thrown away and not told yet.

@@ -12,12 +12,11 @@ use careof_wire::micro::Body;
 
 use super::Ports;
 use super::aged::Aged;
-use super::candidates::candidates;
-use super::config::{Blocks, Trigger};
+use super::config::Blocks;
 use super::core::{Core, Received};
 use super::io::{Action, Event, Forward, MessageDrop, PacketDrop, Wake};
 use crate::deadline::earliest;
-use crate::packet_buffer::{Buffers, DiscardReason};
+use crate::packet_buffer::{Buffers, DiscardReason, Fate};
 use crate::{Change, InterfaceId};
 
 /// Where packets for a mobile node go.
@@ -106,12 +105,7 @@ impl BlocksRouter {
             Some(Presence::Here | Presence::Gone | Presence::Left) => self.keep(now, mobile, len, false),
             None => Err(PacketDrop::NotAttached),
         };
-        match kept {
-            Ok(token) if rest.is_empty() => Forward::Hold(token),
-            Ok(token) => Forward::ToAndHold(rest, token),
-            Err(reason) if rest.is_empty() => Forward::Drop(reason),
-            Err(_) => Forward::To(rest),
-        }
+        Forward::beside(kept, rest)
     }
 
     fn keep(
@@ -252,19 +246,9 @@ impl BlocksRouter {
         received: &Received<'_>,
         next: &[Ipv4Addr],
     ) -> Result<(), MessageDrop> {
-        if self.config.trigger == Trigger::None || !core.is_cell(received.from) {
-            return Err(MessageDrop::NotForUs);
-        }
         let mobile = received.message.mobile;
-        if self.routes.get(now, mobile).is_none_or(|route| route.serving != core.cell_port()) {
-            return Err(MessageDrop::NotServing);
-        }
-        let candidates = candidates(self.config.trigger, core.address, &core.neighbors, next);
-        if candidates.is_empty() {
-            return Err(MessageDrop::WrongStation);
-        }
-        let body = Body::Expect { candidates: candidates.clone() };
-        let payload = core.make(now, mobile, core.address, body);
+        let serves = self.routes.get(now, mobile).is_some_and(|route| route.serving == core.cell_port());
+        let (candidates, payload) = core.announced(now, received, self.config.trigger, next, serves)?;
         self.expect(core, now, received.from, mobile, &candidates, &payload)
     }
 
@@ -278,8 +262,7 @@ impl BlocksRouter {
         candidates: &[Ipv4Addr],
         payload: &[u8],
     ) -> Result<(), MessageDrop> {
-        let ports: Ports = candidates.iter().filter_map(|candidate| core.direction(*candidate)).collect();
-        let ports = ports.without(Ports::one(from));
+        let ports = core.directions(candidates, from);
         let (cell, until) = (core.cell_port(), now + self.config.candidate_lifetime);
         let added = ports.both(core.below.with(cell));
         if !added.is_empty() {
@@ -322,13 +305,9 @@ impl BlocksRouter {
     }
 
     pub(super) fn poll_action(&mut self, core: &Core, now: Instant) -> Option<Action> {
-        if let Some((token, reason)) = self.buffers.poll_discarded() {
-            return Some(Action::Discard { token, reason });
-        }
-        let Some((mobile, token)) = self.buffers.release(now) else {
-            // Looking for one may have found some that have waited for too long.
-            let (token, reason) = self.buffers.poll_discarded()?;
-            return Some(Action::Discard { token, reason });
+        let (mobile, token) = match self.buffers.poll(now)? {
+            Fate::Released(mobile, token) => (mobile, token),
+            Fate::Discarded(token, reason) => return Some(Action::Discard { token, reason }),
         };
         let ports = match self.presence.get(now, mobile) {
             Some(Presence::Left) => {

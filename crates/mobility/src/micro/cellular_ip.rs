@@ -26,7 +26,7 @@ use super::config::{Buffer, CellularHandover, CellularIp};
 use super::core::{Core, Received};
 use super::io::{Action, Event, Forward, MessageDrop, PacketDrop, Wake};
 use crate::deadline::earliest;
-use crate::packet_buffer::{Buffers, DiscardReason, PacketToken};
+use crate::packet_buffer::{Buffers, DiscardReason, Fate, PacketToken};
 use crate::{Change, InterfaceId};
 
 /// One mapping of the Route Cache.
@@ -275,12 +275,7 @@ impl CellularIpRouter {
         if new.semi_soft.is_none() {
             self.buffers.begin_release(now, mobile);
         }
-        let (before, after) = (old.map(|old| old.ports(now)), new.ports(now));
-        match before {
-            None => core.route_event(mobile, after, Change::Created),
-            Some(before) if before != after => core.route_event(mobile, after, Change::Updated),
-            Some(_) => {}
-        }
+        core.route_set(mobile, old.map(|old| old.ports(now)), new.ports(now));
         Ok(())
     }
 
@@ -293,11 +288,9 @@ impl CellularIpRouter {
     }
 
     pub(super) fn poll_action(&mut self, core: &Core, now: Instant) -> Option<Action> {
-        if let Some((token, reason)) = self.buffers.poll_discarded() {
-            return Some(Action::Discard { token, reason });
-        }
-        let (mobile, token) = match self.buffers.release(now) {
-            Some(released) => released,
+        let (mobile, token) = match self.buffers.poll(now) {
+            Some(Fate::Released(mobile, token)) => (mobile, token),
+            Some(Fate::Discarded(token, reason)) => return Some(Action::Discard { token, reason }),
             None => self.take_delayed(now)?,
         };
         let ports = self.routes.get(now, mobile).map_or(Ports::NONE, |mappings| {

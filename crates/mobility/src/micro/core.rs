@@ -8,7 +8,8 @@ use careof_base::Instant;
 use careof_wire::micro::{Body, MicroMessage, verify_authenticator};
 
 use super::Ports;
-use super::config::{Role, RouterConfig};
+use super::candidates::candidates;
+use super::config::{Role, RouterConfig, Trigger};
 use super::io::{Event, Forward, MessageDrop, Outbox, PacketDrop, Transmit};
 use super::security::{Freshness, NetworkKey, Stamps};
 use crate::v4::Prefix;
@@ -116,6 +117,37 @@ impl Core {
     /// The way to a station: the cell for the router's own, up for those it does not know. `None`: the gateway knows all there are.
     pub(super) fn direction(&self, station: Ipv4Addr) -> Option<InterfaceId> {
         self.stations.get(&station).copied().or_else(|| self.up())
+    }
+
+    /// The ways to these stations that a message about them has not come by.
+    pub(super) fn directions(&self, stations: &[Ipv4Addr], from: InterfaceId) -> Ports {
+        let ports: Ports = stations.iter().filter_map(|station| self.direction(*station)).collect();
+        ports.without(Ports::one(from))
+    }
+
+    /// The candidates of a mobile node in the cell that says that it will go to one of `next`, and the message that has them expect it.
+    /// `serves` is whether this station serves it.
+    pub(super) fn announced(
+        &mut self,
+        now: Instant,
+        received: &Received<'_>,
+        trigger: Trigger,
+        next: &[Ipv4Addr],
+        serves: bool,
+    ) -> Result<(Vec<Ipv4Addr>, Vec<u8>), MessageDrop> {
+        if trigger == Trigger::None || !self.is_cell(received.from) {
+            return Err(MessageDrop::NotForUs);
+        }
+        if !serves {
+            return Err(MessageDrop::NotServing);
+        }
+        let candidates = candidates(trigger, self.address, &self.neighbors, next);
+        if candidates.is_empty() {
+            return Err(MessageDrop::WrongStation);
+        }
+        let body = Body::Expect { candidates: candidates.clone() };
+        let payload = self.make(now, received.message.mobile, self.address, body);
+        Ok((candidates, payload))
     }
 
     /// What becomes of a packet that no host route is for; `None`: it is for a mobile node of the domain, and host routes say.
@@ -239,6 +271,15 @@ impl Core {
 
     pub(super) fn route_event(&mut self, mobile: Ipv4Addr, ports: Ports, change: Change) {
         self.outbox.event(Event::RouteChanged { mobile, ports, change });
+    }
+
+    /// Tells of a route that led to `before` and leads to `after`, if that is news.
+    pub(super) fn route_set(&mut self, mobile: Ipv4Addr, before: Option<Ports>, after: Ports) {
+        match before {
+            None => self.route_event(mobile, after, Change::Created),
+            Some(before) if before != after => self.route_event(mobile, after, Change::Updated),
+            Some(_) => {}
+        }
     }
 
     /// How many authors of messages are remembered.

@@ -32,7 +32,7 @@ use super::config::Hawaii;
 use super::core::{Core, Received};
 use super::io::{Action, Event, Forward, MessageDrop, PacketDrop, Wake};
 use crate::deadline::earliest;
-use crate::packet_buffer::{Buffers, DiscardReason};
+use crate::packet_buffer::{Buffers, DiscardReason, Fate};
 use crate::{Change, InterfaceId};
 
 /// A host-based forwarding entry.
@@ -160,12 +160,7 @@ impl HawaiiRouter {
         let before = self.route(now, mobile);
         let expires = now + self.config.entry_lifetime;
         self.entries.insert(mobile, entry, expires).map_err(|_| MessageDrop::TableFull)?;
-        let after = entry.ports(now);
-        match before {
-            None => core.route_event(mobile, after, Change::Created),
-            Some(before) if before != after => core.route_event(mobile, after, Change::Updated),
-            Some(_) => {}
-        }
+        core.route_set(mobile, before, entry.ports(now));
         if core.up().is_some() && self.refresh.is_none() {
             self.refresh = Some(now + self.config.refresh_interval);
         }
@@ -357,20 +352,13 @@ impl HawaiiRouter {
     }
 
     pub(super) fn poll_action(&mut self, now: Instant) -> Option<Action> {
-        if let Some((token, reason)) = self.buffers.poll_discarded() {
-            return Some(Action::Discard { token, reason });
-        }
-        match self.buffers.release(now) {
-            Some((mobile, token)) => {
+        Some(match self.buffers.poll(now)? {
+            Fate::Released(mobile, token) => {
                 let ports = self.route(now, mobile).unwrap_or(Ports::NONE);
-                Some(Action::Release { token, ports })
+                Action::Release { token, ports }
             }
-            None => {
-                // Looking for one may have found some that have waited for too long.
-                let (token, reason) = self.buffers.poll_discarded()?;
-                Some(Action::Discard { token, reason })
-            }
-        }
+            Fate::Discarded(token, reason) => Action::Discard { token, reason },
+        })
     }
 
     pub(super) fn next_timeout(&self) -> Option<(Instant, Wake)> {

@@ -22,6 +22,18 @@ pub enum Forward {
     Drop(PacketDrop),
 }
 
+impl Forward {
+    /// Of a packet that goes to `rest` at once, and that was kept for the cell as well, or was not for this reason.
+    pub(super) fn beside(kept: Result<PacketToken, PacketDrop>, rest: Ports) -> Self {
+        match kept {
+            Ok(token) if rest.is_empty() => Self::Hold(token),
+            Ok(token) => Self::ToAndHold(rest, token),
+            Err(reason) if rest.is_empty() => Self::Drop(reason),
+            Err(_) => Self::To(rest),
+        }
+    }
+}
+
 /// Why a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PacketDrop {

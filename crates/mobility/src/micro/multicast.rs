@@ -17,12 +17,11 @@ use careof_wire::micro::Body;
 
 use super::Ports;
 use super::aged::Aged;
-use super::candidates::candidates;
-use super::config::{MulticastMobility, Trigger};
+use super::config::MulticastMobility;
 use super::core::{Core, Received};
 use super::io::{Action, Event, Forward, MessageDrop, PacketDrop, Wake};
 use crate::deadline::earliest;
-use crate::packet_buffer::{Buffers, DiscardReason};
+use crate::packet_buffer::{Buffers, DiscardReason, Fate};
 use crate::{Change, InterfaceId};
 
 /// Where members of a group are, and until when each interface has joined.
@@ -119,12 +118,7 @@ impl MulticastRouter {
             Some(Presence::Expected) => Err(PacketDrop::Early),
             Some(Presence::Gone) | None => Err(PacketDrop::NotAttached),
         };
-        match kept {
-            Ok(token) if rest.is_empty() => Forward::Hold(token),
-            Ok(token) => Forward::ToAndHold(rest, token),
-            Err(reason) if rest.is_empty() => Forward::Drop(reason),
-            Err(_) => Forward::To(rest),
-        }
+        Forward::beside(kept, rest)
     }
 
     pub(super) fn handle_message(&mut self, core: &mut Core, now: Instant, received: &Received<'_>) {
@@ -166,13 +160,9 @@ impl MulticastRouter {
             self.groups.insert(mobile, group, until).map_err(|_| MessageDrop::TableFull)?;
         }
         let ports = self.route(now, mobile).unwrap_or(Ports::NONE);
-        match before {
-            None => {
-                core.route_event(mobile, ports, Change::Created);
-                self.send_join(core, now, mobile);
-            }
-            Some(before) if before != ports => core.route_event(mobile, ports, Change::Updated),
-            Some(_) => {}
+        core.route_set(mobile, before, ports);
+        if before.is_none() {
+            self.send_join(core, now, mobile);
         }
         Ok(())
     }
@@ -193,8 +183,7 @@ impl MulticastRouter {
             group.leave(port);
         }
         match self.route(now, mobile) {
-            Some(ports) if ports != before => core.route_event(mobile, ports, Change::Updated),
-            Some(_) => {}
+            Some(ports) => core.route_set(mobile, Some(before), ports),
             None => {
                 self.groups.remove(mobile);
                 core.route_event(mobile, Ports::NONE, Change::Removed);
@@ -231,18 +220,9 @@ impl MulticastRouter {
         received: &Received<'_>,
         next: &[Ipv4Addr],
     ) -> Result<(), MessageDrop> {
-        if self.config.trigger == Trigger::None || !core.is_cell(received.from) {
-            return Err(MessageDrop::NotForUs);
-        }
         let mobile = received.message.mobile;
-        if self.presence.get(now, mobile) != Some(&Presence::Here) {
-            return Err(MessageDrop::NotServing);
-        }
-        let candidates = candidates(self.config.trigger, core.address, &core.neighbors, next);
-        if candidates.is_empty() {
-            return Err(MessageDrop::WrongStation);
-        }
-        let payload = core.make(now, mobile, core.address, Body::Expect { candidates: candidates.clone() });
+        let serves = self.presence.get(now, mobile) == Some(&Presence::Here);
+        let (candidates, payload) = core.announced(now, received, self.config.trigger, next, serves)?;
         self.expect(core, now, received.from, mobile, &candidates, &payload)
     }
 
@@ -256,8 +236,7 @@ impl MulticastRouter {
         candidates: &[Ipv4Addr],
         payload: &[u8],
     ) -> Result<(), MessageDrop> {
-        let ports: Ports = candidates.iter().filter_map(|candidate| core.direction(*candidate)).collect();
-        let ports = ports.without(Ports::one(from));
+        let ports = core.directions(candidates, from);
         core.send(ports, payload);
         let Some(cell) = core.cell.filter(|cell| ports.contains(*cell)) else { return Ok(()) };
         if self.presence.get(now, mobile) == Some(&Presence::Here) {
@@ -296,16 +275,10 @@ impl MulticastRouter {
     }
 
     pub(super) fn poll_action(&mut self, core: &Core, now: Instant) -> Option<Action> {
-        if let Some((token, reason)) = self.buffers.poll_discarded() {
-            return Some(Action::Discard { token, reason });
-        }
-        match self.buffers.release(now) {
-            Some((_, token)) => Some(Action::Release { token, ports: core.cell_port() }),
-            None => {
-                let (token, reason) = self.buffers.poll_discarded()?;
-                Some(Action::Discard { token, reason })
-            }
-        }
+        Some(match self.buffers.poll(now)? {
+            Fate::Released(_, token) => Action::Release { token, ports: core.cell_port() },
+            Fate::Discarded(token, reason) => Action::Discard { token, reason },
+        })
     }
 
     pub(super) fn next_timeout(&self) -> Option<(Instant, Wake)> {

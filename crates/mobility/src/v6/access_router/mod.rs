@@ -38,7 +38,7 @@ use io::Outbox;
 
 use super::{Counters, DropReason, Input, SecurityAssociation, Tunnel};
 use crate::deadline::{Deadlines, earliest};
-use crate::packet_buffer::Buffers;
+use crate::packet_buffer::{Buffers, Fate};
 use crate::ration::NodeRation;
 use crate::{ConfigError, InterfaceId, NtpTime, WallClock};
 
@@ -325,10 +325,10 @@ impl AccessRouter {
     /// What becomes of the next kept packet.
     pub fn poll_action(&mut self, now: Instant) -> Option<Action> {
         self.outbox.called_at(now);
-        if let Some((token, reason)) = self.buffers.poll_discarded() {
-            return Some(Action::Discard { token, reason });
-        }
-        let (address, token) = self.buffers.release(now)?;
+        let (address, token) = match self.buffers.poll(now)? {
+            Fate::Released(address, token) => (address, token),
+            Fate::Discarded(token, reason) => return Some(Action::Discard { token, reason }),
+        };
         let way = match self.standing(address) {
             Standing::Go(way) => way,
             Standing::Copy | Standing::Wait { .. } => Way::Link,
