@@ -17,6 +17,10 @@
 //! Where [`crate::WindowClamp`] is used the advertised window follows: a sender is not asked for more than keeps the path busy
 //! ([`Courses::takes`]), and what waits gets less without a loss.
 //!
+//! **A surplus that stands** is a queue without an end: the sender hears of no loss and sends ever more. Where more than a few packets have waited
+//! for ten round trips with all that was owed gone, one packet is dropped from the front, and so on every ten round trips for as long
+//! as they stand (the idea of RFC 8289: a queue that does not drain within a round trip serves nobody). The sender hears of it within a round trip, whatever waits behind.
+//!
 //! Where acknowledgements are out of sight, what came behind what was owed follows ever faster: the pace rises by the path's rate every round
 //! trip. So a replay ends however wrong the rate was that it was told.
 
@@ -88,6 +92,10 @@ pub(crate) struct Course {
     following_since: Option<Instant>,
     /// Since when nothing waits any longer.
     idle_since: Option<Instant>,
+    /// Since when more than a few packets wait that nobody owed, or when one of them was last dropped.
+    stands_since: Option<Instant>,
+    /// The longest round trip between here and a sender of its flows.
+    behind: Duration,
     /// Since when the window is full, and nothing was acknowledged.
     full_since: Option<Instant>,
     /// The window was full when it was last looked at.
@@ -117,6 +125,8 @@ pub(crate) struct Joining {
     pub(crate) round_trip: Option<Duration>,
     /// What it takes for an acknowledgement to come, as far as that is known.
     pub(crate) expected: Duration,
+    /// The round trip between here and the flow's sender.
+    pub(crate) behind: Duration,
     /// The rate at which the flow was delivered before, bit/s.
     pub(crate) measured: u64,
     /// The path takes what it was measured to take before.
@@ -137,6 +147,8 @@ pub(crate) enum Turn {
     },
     /// Another flow has its turn first.
     Passes,
+    /// One of its waiting packets is to be dropped: what its sender has too much of stands here. It still has its turn.
+    Drops,
     /// It has nothing to send, and no turn any longer.
     Ends {
         /// As in [`Self::Sends`].
@@ -147,7 +159,8 @@ pub(crate) enum Turn {
 impl Courses {
     /// A flow's waiting packets join those that go to its mobile node.
     pub(crate) fn join(&mut self, now: Instant, key: FlowKey, share: &Share, joining: &Joining) {
-        let Joining { given, round_trip, expected, measured, is_as_before, is_burst, largest } = *joining;
+        let Joining { given, round_trip, expected, behind, measured, is_as_before, is_burst, largest } =
+            *joining;
         let begun = &mut self.begun;
         let course = self.courses.entry(key.mobile).or_insert_with(|| {
             *begun += 1;
@@ -166,12 +179,15 @@ impl Courses {
                 next_at: now,
                 following_since: None,
                 idle_since: None,
+                stands_since: None,
+                behind,
                 full_since: None,
                 was_full: false,
                 acks_in_sight: true,
             }
         });
         course.largest = course.largest.max(largest);
+        course.behind = course.behind.max(behind);
         if course.members.insert(key, Member::default()).is_none() {
             course.turns.push_back(key);
         }
@@ -399,6 +415,23 @@ impl Course {
         if self.total.owed == 0 && self.following_since.is_none() {
             self.following_since = Some(now);
         }
+        let stands = self.total.owed == 0 && self.total.waiting > FEW * self.turns.len().max(1);
+        self.stands_since = if stands { self.stands_since.or(Some(now)) } else { None };
+    }
+
+    /// Whether a packet of this flow is to be dropped, for what nobody owed has stood here too long, most of it of this flow.
+    fn drops(&mut self, now: Instant, key: &FlowKey) -> bool {
+        let Some(since) = self.stands_since.filter(|_| self.has_window() && self.rate().is_some()) else {
+            return false;
+        };
+        let Some(took) = self.path.took() else { return false };
+        let most = self.members.iter().max_by_key(|(_, member)| member.waiting_bytes);
+        let is_due =
+            now >= since + LINGERS * (took + self.behind) && most.is_some_and(|(most, _)| most == key);
+        if is_due {
+            self.stands_since = Some(now);
+        }
+        is_due
     }
 
     fn count(&mut self, key: &FlowKey, share: &mut Share, present: Tally) {
@@ -419,12 +452,15 @@ impl Course {
 
     /// It is a flow's turn, whose next waiting packet has this size; `None`: none waits.
     pub(crate) fn turn(&mut self, now: Instant, key: FlowKey, next: Option<u16>) -> Turn {
-        let member = self.members.entry(key).or_default();
         let Some(size) = next else {
             self.members.remove(&key);
             self.turns.pop_front();
             return Turn::Ends { is_idle: self.idle_since.is_some() };
         };
+        if self.drops(now, &key) {
+            return Turn::Drops;
+        }
+        let member = self.members.entry(key).or_default();
         if u32::from(size) > member.deficit {
             member.deficit += QUANTUM;
             self.turns.rotate_left(1);
