@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 from careof import text
 from careof.staging import EVENTS, PACKETS, PROGRAMS, REPORT, SUMMARY
+from careof.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,6 +57,8 @@ def for_people(run: Run, style: Style, place: Path) -> str:
     summary = run.summary
     made_with = f"{world(summary)}, seed {summary['seed']}, digest {summary['digest']}"
     parts = [f"{style.bold(text.printable(run.title))}  {style.dim(made_with)}"]
+    if sentences := verdict(summary, run.scenario):
+        parts.append(text.filled(sentences))
     if summary["flows"]:
         parts.append(flow_table(summary["flows"]))
     if summary["handovers"]:
@@ -349,7 +351,7 @@ def preset_table(presets: list[Json], style: Style) -> str:
         [one["name"], *(_both(one, read) for read in (_rate, _delay, _jitter, _loss)), one["summary"]]
         for one in presets
     ]
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    width = text.width()
     sources = [
         style.bold(one["name"])
         + "\n"

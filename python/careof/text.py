@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
+import textwrap
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -92,6 +94,16 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 
         ).rstrip()
         for line in lines
     )
+
+
+def width() -> int:
+    """Columns that a paragraph may take on this terminal."""
+    return min(shutil.get_terminal_size((100, 24)).columns, 120)
+
+
+def filled(sentences: Sequence[str]) -> str:
+    """Sentences, each on lines of its own that fit the terminal; control characters are escaped."""
+    return "\n".join(textwrap.fill(printable(one), width(), subsequent_indent="  ") for one in sentences)
 
 
 class Style:

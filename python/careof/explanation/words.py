@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from careof import text
 from careof.explanation.parts import PARTS
 from careof.summary import MOST_ROWS, spread
+from careof.verdict import verdict
 
 if TYPE_CHECKING:
     from careof.explanation import Explained, Explanation
@@ -18,7 +19,12 @@ _LEAST_S = 1e-9
 
 
 def for_people(explanation: Explanation, style: Style) -> str:
-    """Flow by flow; of many flows their spread."""
+    """What the run came to, then flow by flow; of many flows their spread."""
+    sentences = verdict(explanation.run.summary, explanation.run.scenario)
+    return "\n\n".join(filter(None, (text.filled(sentences), _of_flows(explanation, style))))
+
+
+def _of_flows(explanation: Explanation, style: Style) -> str:
     if not explanation.flows:
         return "The run has no flow that carries data of its own, so there is nothing to explain."
     if len(explanation.flows) > MOST_ROWS:

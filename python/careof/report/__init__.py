@@ -16,6 +16,7 @@ from careof.plot.ladder import ladders, svg
 from careof.plot.series import heights
 from careof.runs import SIMULATED
 from careof.staging import EVENTS, PROGRAMS, SCENARIO, SUMMARY
+from careof.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -160,8 +161,10 @@ def header(run: Run) -> str:
         "careof": run.summary["careof"],
     }
     cells = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(str(value))}</dd></div>" for key, value in facts.items())
+    told = "".join(f"<p>{escape(one)}</p>" for one in verdict(run.summary, run.scenario))
+    words = f'<div class="verdict">{told}</div>' if told else ""
     description = str(run.scenario.get("description") or "")
-    words = f"<p>{escape(description)}</p>" if description else ""
+    words += f"<p>{escape(description)}</p>" if description else ""
     notes = "".join(f"<li>{escape(one)}</li>" for one in run.summary.get("remarks", []))
     return f"<h1>{escape(run.title)}</h1>{words}<dl>{cells}</dl>{f'<ul>{notes}</ul>' if notes else ''}"
 
