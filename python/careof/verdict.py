@@ -1,6 +1,6 @@
 """What a run came to in a few sentences: what its handovers cost the applications, why, and what may help.
 
-Everything is read off the summary's metrics (docs/metrics.md); nothing is measured anew. What may help follows the table
+Everything is read off the summary, nothing is measured anew. What may help follows the table
 of docs/studies/vertical.md, "What to do about which handover".
 """
 
