@@ -163,6 +163,37 @@ def test_check_lists_the_programs_that_a_scenario_runs(careof: Command, small: P
     assert programs[:2] == ["    probe: sh -c 'id > \\x1b'", "    probe: nc -l"]
 
 
+def test_one_preset_is_shown_with_every_number_as_it_is_used(careof: Command) -> None:
+    printed = careof("presets", "lte-measured").stdout
+    assert "6,800,000 bit/s" in printed
+    assert "1,900,000 bit/s" in printed
+    assert "42 ms" in printed
+    refused = careof("presets", "lte-mesured")
+    assert refused.returncode == 2
+    assert "did you mean lte-measured?" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["rnu"], "run"),
+        (["run", "x.toml", "--sed", "3"], "--seed"),
+        (["report", "x", "--plt=png"], "--plot"),
+        (["oracle", "kernel", "--jsn"], "--json"),
+    ],
+)
+def test_a_command_or_option_that_there_is_not_is_answered_by_the_nearest_one(
+    careof: Command, words: list[str], meant: str
+) -> None:
+    refused = careof(*words)
+    assert refused.returncode == 2
+    assert f"did you mean {meant}?" in refused.stderr
+
+
+def test_the_help_of_study_names_the_studies(careof: Command) -> None:
+    assert "vertical" in careof("study", "--help").stdout
+
+
 def test_presets_are_listed_with_their_sources(careof: Command) -> None:
     listed = json.loads(careof("presets", "--json").stdout)
     assert {"ethernet-10m", "wavelan", "gsm-csd"} <= {preset["name"] for preset in listed}

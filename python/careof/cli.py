@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from careof import native
-from careof.errors import CareofError, InputError, WorldError
+from careof.errors import CareofError, InputError, WorldError, did_you_mean
 from careof.progress import Progress
 from careof.runs import LARGEST_PACKET, LARGEST_SEED, MAX_CAPTURE, SIMULATED, plan
 from careof.staging import SUMMARY, space_hint
@@ -34,11 +34,13 @@ if TYPE_CHECKING:
     from careof.series_comparison import SeriesComparison
     from careof.studies import HandoverDraws, StudyModule
 
+    _Described = tuple[str, Callable[[argparse.Namespace], int], Callable[[argparse.ArgumentParser], None], str]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser(words).parse_args(words)
+    options = _options(words)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
@@ -96,6 +98,24 @@ def _complain(message: str, hint: str | None) -> None:
             print(f"  {style.bold('hint:')} {printable(hint)}", file=sys.stderr)
 
 
+def _options(words: list[str]) -> argparse.Namespace:
+    """What was asked for. A command or an option that there is not is refused with the nearest one that there is."""
+    names = [*(name for name, *_ in _commands()), "oracle"]
+    if words and not words[0].startswith("-") and words[0] not in names:
+        hint = did_you_mean(words[0], names, f"commands: {', '.join(names)}")
+        _complain(f"there is no command {words[0]!r}", hint)
+        sys.exit(InputError.exit_status)
+    options, unknown = _parser(words).parse_known_args(words)
+    if unknown:
+        of: argparse.ArgumentParser = options.parser
+        known = [name for action in of._actions for name in action.option_strings]  # noqa: SLF001 (there is no other way)
+        first = next((word for word in unknown if word.startswith("-")), "")
+        hint = did_you_mean(first.partition("=")[0], known, f"see `{of.prog} --help`")
+        _complain(f"unrecognized arguments: {' '.join(unknown)}", hint)
+        sys.exit(InputError.exit_status)
+    return options
+
+
 class _Unmeasured(argparse.HelpFormatter):
     """Does not look how wide the terminal is. With each argument that is added, argparse makes one that does."""
 
@@ -123,7 +143,17 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="careof", description="What a handover does to TCP, and what helps.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"careof {native.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
-    known = (
+    named = next((name for name, *_ in _commands() if words[:1] == [name]), None)
+    for name, function, arguments, description in _commands():
+        if named in (None, name):
+            arguments(_command(commands, name, function, description))
+    if named is None:
+        _add_oracles(commands)
+    return parser
+
+
+def _commands() -> tuple[_Described, ...]:
+    return (
         ("run", _run, _arguments_of_run, "run a scenario: print a summary, write trace, capture and report"),
         ("sweep", _sweep, _arguments_of_sweep, "run a grid of values with repetitions: one table of all runs"),
         ("plot", _plot, _arguments_of_plot, "means of a sweep with confidence intervals, in numbers and as a graph"),
@@ -134,13 +164,6 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         ("report", _report, _arguments_of_report, "make a run's report again"),
         ("study", _study, _arguments_of_study, "a paper's tables and figures beside ours"),
     )
-    named = next((name for name, *_ in known if words[:1] == [name]), None)
-    for name, function, arguments, description in known:
-        if named in (None, name):
-            arguments(_command(commands, name, function, description))
-    if named is None:
-        _add_oracles(commands)
-    return parser
 
 
 def _arguments_of_run(parser: argparse.ArgumentParser) -> None:
@@ -285,6 +308,7 @@ def _arguments_of_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _arguments_of_presets(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="only this one, each number as it is used")
     _add_json(parser, "the presets")
 
 
@@ -294,7 +318,9 @@ def _arguments_of_report(parser: argparse.ArgumentParser) -> None:
 
 
 def _arguments_of_study(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="which study")
+    from careof import studies
+
+    parser.add_argument("name", metavar="NAME", help=f"which study: {', '.join(studies.names())}")
     parser.add_argument("--out", metavar="DIR", type=Path, help="directory for its runs and figures")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument(
@@ -336,7 +362,7 @@ def _command(
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=description, description=description[0].upper() + description[1:] + ".", allow_abbrev=False
     )
-    parser.set_defaults(command=function)
+    parser.set_defaults(command=function, parser=parser)
     return parser
 
 
@@ -643,12 +669,20 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _presets(options: argparse.Namespace) -> int:
+    from careof import summary
+
     presets = native.presets()
+    if options.name is not None:
+        names = [str(one["name"]) for one in presets]
+        presets = [one for one in presets if one["name"] == options.name]
+        if not presets:
+            hint = did_you_mean(options.name, names, "`careof presets` lists them")
+            raise InputError(f"there is no preset {options.name!r}", hint=hint)
     if options.json:
         _print_json(presets)
+    elif options.name is not None:
+        print(summary.preset_in_full(presets[0], Style(sys.stdout)))
     else:
-        from careof import summary
-
         print(summary.preset_table(presets, Style(sys.stdout)))
     return 0
 
@@ -665,10 +699,7 @@ def _study(options: argparse.Namespace) -> int:
 
     names = studies.names()
     if options.name not in names:
-        import difflib
-
-        near = difflib.get_close_matches(options.name, names, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"studies: {', '.join(names) or 'none in this version'}"
+        hint = did_you_mean(options.name, names, f"studies: {', '.join(names)}")
         raise InputError(f"there is no study {options.name!r}", hint=hint)
     module = studies.load(options.name)
     draws = _draws(options, module)

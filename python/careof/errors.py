@@ -17,6 +17,13 @@
 ``str(error)`` is the message for people. Where there is something to do about it, ``error.hint`` says what.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class CareofError(Exception):
     """Root of everything careof raises on purpose."""
@@ -71,3 +78,11 @@ class ClusterError(RunError):
 
 class InternalError(CareofError):
     """The native module gave up: a fault of careof, whatever it was asked for."""
+
+
+def did_you_mean(name: str, known: Sequence[str], otherwise: str) -> str:
+    """A hint for a name that there is not: the known one that is nearest to it, or else what `otherwise` says."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else otherwise

@@ -351,19 +351,40 @@ def preset_table(presets: list[Json], style: Style) -> str:
         [one["name"], *(_both(one, read) for read in (_rate, _delay, _jitter, _loss)), one["summary"]]
         for one in presets
     ]
-    width = text.width()
-    sources = [
-        style.bold(one["name"])
-        + "\n"
-        + "\n".join(
-            textwrap.fill(words, width, initial_indent="  ", subsequent_indent="  ")
-            for words in (one["source"], *(f"Assumed: {assumption}" for assumption in one["assumptions"]))
-        )
-        for one in presets
-    ]
+    sources = [_preset_sources(one, style) for one in presets]
     head = ["preset", "rate", "delay one way", "jitter", "loss", "what"]
     note = "Where two values stand, the first is towards the mobile node, the second away from it."
     return "\n\n".join([text.table(head, rows, left=len(head)), note, *sources])
+
+
+def preset_in_full(preset: Json, style: Style) -> str:
+    """One link preset with every setting as a scenario file would give it, and where it comes from."""
+    down, up = (dict(_settings(preset[way])) for way in ("down", "up"))
+    rows = [[key, str(down.get(key, "-")), str(up.get(key, "-"))] for key in {**down, **up}]
+    table = text.table(["setting", "towards the mobile node", "away from it"], rows, left=3)
+    return "\n\n".join([f"{preset['summary']}", table, _preset_sources(preset, style)])
+
+
+def _preset_sources(preset: Json, style: Style) -> str:
+    words = (preset["source"], *(f"Assumed: {assumption}" for assumption in preset["assumptions"]))
+    indent = "  "
+    filled = (textwrap.fill(one, text.width(), initial_indent=indent, subsequent_indent=indent) for one in words)
+    return "\n".join([style.bold(preset["name"]), *filled])
+
+
+def _settings(direction: Json, prefix: str = "") -> Iterable[tuple[str, str]]:
+    """Each setting with its value, not rounded."""
+    for key, setting in direction.items():
+        if isinstance(setting, dict):
+            yield from _settings(setting, f"{prefix}{key}.")
+        elif setting is not None:
+            name = f"{prefix}{key}"
+            if name.endswith("_ns"):
+                yield name.removesuffix("_ns"), f"{setting / 1e6:.12g} ms"
+            elif name.endswith("_bps"):
+                yield name.removesuffix("_bps"), f"{setting:,} bit/s"
+            else:
+                yield name, str(setting).lower() if isinstance(setting, bool) else f"{setting}"
 
 
 def _both(preset: Json, read: Callable[[Json], str]) -> str:

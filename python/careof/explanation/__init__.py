@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from careof.errors import InputError
+from careof.errors import InputError, did_you_mean
 from careof.explanation.parts import BYTES, TIMES
 from careof.runs import Run, load
 
@@ -135,11 +135,8 @@ def _chosen(flows: Sequence[Json], name: str | None) -> list[Json]:
     chosen = [flow for flow in flows if flow["name"] == name]
     if chosen:
         return chosen
-    import difflib
-
     names = [str(flow["name"]) for flow in flows]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"its flows: {', '.join(names[:20]) or 'none'}"
+    hint = did_you_mean(name, names, f"its flows: {', '.join(names[:20]) or 'none'}")
     raise InputError(f"the run has no flow {name!r}", hint=hint)
 
 

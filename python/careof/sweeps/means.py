@@ -6,7 +6,6 @@ count with their mean in each run, and cells are never mixed.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from careof import summary, text
-from careof.errors import InputError
+from careof.errors import InputError, did_you_mean
 from careof.sweeps.confidence import METHODS, WORDS, Interval, interval
 from careof.sweeps.table import varied_in
 
@@ -319,9 +318,8 @@ def _shown(value: object) -> str:
 
 def _refuse_unknown(schema: pa.Schema, name: str) -> None:
     if name not in schema.names:
-        near = difflib.get_close_matches(name, schema.names, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise InputError(f"the table has no column {name!r}", hint=f"{hint}columns: {', '.join(schema.names)}")
+        hint = did_you_mean(name, schema.names, f"columns: {', '.join(schema.names)}")
+        raise InputError(f"the table has no column {name!r}", hint=hint)
 
 
 def _is_numeric(kind: pa.DataType) -> bool:
