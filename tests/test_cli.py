@@ -179,7 +179,7 @@ def test_one_preset_is_shown_with_every_number_as_it_is_used(careof: Command) ->
         (["rnu"], "run"),
         (["run", "x.toml", "--sed", "3"], "--seed"),
         (["report", "x", "--plt=png"], "--plot"),
-        (["oracle", "kernel", "--jsn"], "--json"),
+        (["oracle", "kernel", "x", "--jsn"], "--json"),
     ],
 )
 def test_a_command_or_option_that_there_is_not_is_answered_by_the_nearest_one(
