@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from careof.jobs import Remark
     from careof.runs import Job, Run, Watcher
     from careof.series_comparison import SeriesComparison
-    from careof.studies import HandoverDraws, StudyModule
+    from careof.studies import HandoverDraws, Study, StudyModule
 
     _Described = tuple[str, Callable[[argparse.Namespace], int], Callable[[argparse.ArgumentParser], None], str]
 
@@ -162,6 +163,7 @@ def _commands() -> tuple[_Described, ...]:
         ("check", _check, _arguments_of_check, "read a scenario and say what it means, without running it"),
         ("presets", _presets, _arguments_of_presets, "list the link presets with their sources"),
         ("report", _report, _arguments_of_report, "make a run's report again"),
+        ("advise", _advise, _arguments_of_advise, "which help a handover needs, from a model and without simulating"),
         ("study", _study, _arguments_of_study, "a paper's tables and figures beside ours"),
     )
 
@@ -317,12 +319,20 @@ def _arguments_of_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
 
 
+def _arguments_of_advise(parser: argparse.ArgumentParser) -> None:
+    from careof.advice import command
+
+    command.add_arguments(parser)
+    _add_json(parser, "the advice")
+
+
 def _arguments_of_study(parser: argparse.ArgumentParser) -> None:
     from careof import studies
 
     parser.add_argument("name", metavar="NAME", help=f"which study: {', '.join(studies.names())}")
     parser.add_argument("--out", metavar="DIR", type=Path, help="directory for its runs and figures")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument("--runs", metavar="N", type=_repetitions, help="runs of each point (micromobility only)")
     parser.add_argument(
         "--world", choices=native.WORLDS, default=SIMULATED, help="where to run it (default: sim); linux takes minutes"
     )
@@ -694,6 +704,20 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
+def _advise(options: argparse.Namespace) -> int:
+    from careof.advice import command
+
+    try:
+        found = command.answer(options)
+    except ValueError as error:
+        raise InputError(str(error), hint="see `careof advise --help`") from error
+    if options.json:
+        _print_json(found)
+    else:
+        print("\n".join(command.lines(found)))
+    return 0
+
+
 def _study(options: argparse.Namespace) -> int:
     from careof import studies
 
@@ -703,9 +727,10 @@ def _study(options: argparse.Namespace) -> int:
         raise InputError(f"there is no study {options.name!r}", hint=hint)
     module = studies.load(options.name)
     draws = _draws(options, module)
+    carry_out = _with_runs(options, module)
     with _progress(options, "done") as progress:
         study = (
-            module.carry_out(options.out, progress, quick=options.quick, world=options.world)
+            carry_out(options.out, progress, quick=options.quick, world=options.world)
             if draws is None
             else draws(
                 options.out, progress, count=options.handovers, first=1 if options.first is None else options.first
@@ -718,6 +743,17 @@ def _study(options: argparse.Namespace) -> int:
     else:
         print(study.for_people(Style(sys.stdout)))
     return 0
+
+
+def _with_runs(options: argparse.Namespace, module: StudyModule) -> Callable[..., Study]:
+    """What carries the study out, with as many runs as `--runs` says."""
+    if options.runs is None:
+        return module.carry_out
+    if not getattr(module, "HAS_RUNS", False):
+        raise InputError(f"the study {options.name} has its own numbers of runs", hint="leave out --runs")
+    if options.quick:
+        raise InputError("--quick and --runs say how many runs there are", hint="leave one out")
+    return partial(cast("Callable[..., Study]", module.carry_out), runs=options.runs)
 
 
 def _draws(options: argparse.Namespace, module: StudyModule) -> HandoverDraws | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,12 +21,16 @@ from careof.studies._micromobility_runs import (
     HANDOVERS,
     NAMED,
     NO_BUFFER,
+    OTHERS,
     PAPERS,
+    PLAIN,
     TODAYS,
     Download,
+    Scheme,
     download,
 )
 from careof.studies._micromobility_tables import SIDE_BY_SIDE_MS
+from careof.studies._micromobility_trees import DEPTHS, STATIONS, Counted, Grown, grow
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "studies" / "micromobility.md"
 BEGIN = "<!-- Printed by `careof study micromobility --markdown`; UPDATE_DOCS=1 pytest tests/studies renews it. -->\n"
@@ -35,7 +41,7 @@ TAHOE, RENO, NEWRENO, SACK = PAPERS
 def test_each_run_has_the_papers_twenty_handovers_and_no_other_registration() -> None:
     for scheme in (BUFFER, NO_BUFFER, BICAST, *NAMED):
         for delay in SIDE_BY_SIDE_MS:
-            one = download(Download(scheme, NEWRENO, delay, 1, ASSUMPTION))
+            one = download(Download(scheme, NEWRENO, delay, 1, PLAIN))
             assert one.handovers == HANDOVERS, (scheme.name, delay)
             assert one.messages > HANDOVERS, (scheme.name, delay)
     summary = run(Download(BUFFER, RENO, -100, 0, ASSUMPTION).scenario(), trace=False).summary
@@ -73,7 +79,7 @@ def test_a_difference_is_real_where_it_is_large_beside_its_spread() -> None:
 
 def test_a_buffer_ends_a_long_gap_with_fewer_timeouts_than_none() -> None:
     runs = [
-        download(Download(scheme, sender, delay, repetition, ASSUMPTION))
+        download(Download(scheme, sender, delay, repetition, PLAIN))
         for scheme in (BUFFER, NO_BUFFER)
         for sender in (RENO, TODAYS[0])
         for delay in (-500, None)
@@ -91,8 +97,35 @@ def test_all_points_are_run() -> None:
         wanted
     )
     of_a_point = [one for one in wanted if (one.scheme, one.sender, one.delay_ms) == (BUFFER, RENO, 0)]
-    assert len(of_a_point) == 3 + 1
+    assert len(of_a_point) == 3 + len(OTHERS)
     assert {one.delay_ms for one in wanted} == {None, *DELAYS_MS}
+
+
+def test_trees_have_as_many_base_stations_whatever_their_depth_and_idle_mobile_nodes_cost_cellular_ip_less() -> None:
+    def count(scheme: Scheme, depth: int, idle: int) -> Counted:
+        return grow(Grown(scheme, depth, idle, 0))
+
+    for depth in DEPTHS:
+        links = run(Grown(BICAST, depth, 9, 0).scenario(), trace=False).summary["links"]
+        names = [one["name"] for one in links if one["name"].startswith(f"link-{depth}-")]
+        assert len(names) == 2 * STATIONS, depth
+    cellular = next(one for one in NAMED if one.key == "semi-soft")
+    # A message goes up to where the old and the new way meet: a deep tree has more links on the way.
+    assert count(BICAST, 4, 9).messages > count(BICAST, 1, 9).messages
+    assert count(cellular, 4, 9).messages < count(cellular, 4, 0).messages
+
+
+def test_as_many_runs_as_asked_for_are_made_and_other_studies_have_none_to_choose() -> None:
+    assert len(micromobility.points((BUFFER,), (RENO,), (0,), 7, ASSUMPTION)) == 1 + 7
+    for words, said in (
+        (["overheads", "--runs", "9"], "has its own numbers of runs"),
+        (["micromobility", "--runs", "9", "--quick"], "--quick and --runs"),
+    ):
+        refused = subprocess.run(
+            [sys.executable, "-m", "careof", "study", *words], capture_output=True, text=True, check=False
+        )
+        assert refused.returncode == 2
+        assert said in refused.stderr
 
 
 def test_linux_hosts_and_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:

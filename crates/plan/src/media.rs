@@ -1,7 +1,7 @@
 //! Links that share a medium: who is on it, and which way over it a packet takes.
 
 use careof_link::StationId;
-use careof_scenario::Scenario;
+use careof_scenario::{LinkId, Scenario};
 
 use crate::locator::Locator;
 use crate::topology::{InterfaceIndex, NodeId, OneWayId, Topology};
@@ -46,8 +46,27 @@ impl Media {
                 nodes,
                 ways: vec![None; count * count],
             };
+            let fleet = scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
             for (n, link) in scenario.links.iter().enumerate() {
                 if link.medium.is_none_or(|medium| medium.0 != index) {
+                    continue;
+                }
+                if let Some(fleet) = fleet.filter(|fleet| fleet.is_radio(LinkId(n))) {
+                    // Radios are the last links, and the last stations. Each is heard by all stations of the fleet.
+                    let radio = (count + n).saturating_sub(scenario.links.len());
+                    let ways = [OneWayId(2 * n as u32), OneWayId(2 * n as u32 + 1)];
+                    for station in &fleet.stations {
+                        let station =
+                            medium.stations.iter().position(|node| node == station).unwrap_or_default();
+                        stations.ways[station * count + radio] = Some(ways[0]);
+                        stations.ways[radio * count + station] = Some(ways[1]);
+                    }
+                    let first =
+                        medium.stations.iter().position(|node| *node == link.ends[0]).unwrap_or_default();
+                    let [first, radio] = [first, radio].map(|station| StationId(station as u16));
+                    let medium = index as u16;
+                    media.places[2 * n] = Some(OnMedium { medium, from: first, to: radio });
+                    media.places[2 * n + 1] = Some(OnMedium { medium, from: radio, to: first });
                     continue;
                 }
                 let station = |end| medium.stations.iter().position(|node| *node == end).unwrap_or_default();
@@ -71,7 +90,21 @@ impl Media {
         *self.places.get(way.0 as usize)?
     }
 
-    /// The way on a medium from a station to another.
+    /// Which station of a medium a node is; the first of them where it has several radios.
+    #[must_use]
+    pub fn station(&self, medium: u16, node: NodeId) -> Option<StationId> {
+        let nodes = &self.media.get(usize::from(medium))?.nodes;
+        nodes.iter().position(|other| *other == node).map(|station| StationId(station as u16))
+    }
+
+    /// The stations of a medium from which a packet to `to` goes by `way`.
+    pub fn senders(&self, medium: u16, way: OneWayId, to: StationId) -> impl Iterator<Item = StationId> + '_ {
+        let count = self.media.get(usize::from(medium)).map_or(0, |stations| stations.nodes.len());
+        let stations = (0..count).map(|station| StationId(station as u16));
+        stations.filter(move |station| self.way(medium, *station, to) == Some(way))
+    }
+
+    /// The way on a medium from a station to another. That to a radio which goes from station to station is the same from all of them.
     #[must_use]
     pub fn way(&self, medium: u16, from: StationId, to: StationId) -> Option<OneWayId> {
         let stations = self.media.get(usize::from(medium))?;

@@ -53,6 +53,7 @@ mod resolve;
 mod tcp;
 mod trace;
 pub mod units;
+mod walk;
 mod words;
 
 pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors as ScenarioErrors};

@@ -2,13 +2,13 @@
 
 use crate::error::Problems;
 use crate::link::LinkDraft;
-use crate::mobility::WalkDraft;
 use crate::mobility::{HandoverDraft, RoundDraft};
 use crate::model::{CareOf, CopyNumber, Fleet, Link, LinkId, NodeId, Role, Round, Walk};
 use crate::pattern::{is_pattern, numbered, shared_out};
 use crate::resolve::{MOBILE, Network};
 use crate::tree::quote;
 use crate::units;
+use crate::walk::{TraceDraft, WalkDraft};
 use crate::words::{nearest, one_of};
 
 /// Many mobile nodes.
@@ -111,6 +111,13 @@ impl Network {
             problems.add((origin, &path), quote(pattern), expected, Some(hint));
             return None;
         }
+        if draft.medium.is_some() && !more.in_domain {
+            let expected = "mobile nodes share a radio channel in a domain of micro-mobility";
+            let hint =
+                "add [micro_mobility], or leave `medium` out and give the radio rate and delay".to_owned();
+            problems.add((draft.origin, &draft.path), quote(draft.name), expected, Some(hint));
+            return None;
+        }
         // Over IPv6 they are routers, which advertise a prefix.
         for station in stations.iter().filter(|_| care_of == CareOf::ForeignAgent && !more.in_domain) {
             if let Some(node) = self.nodes.get_mut(station.0) {
@@ -140,7 +147,7 @@ impl Network {
                 implied: false,
                 ends: [station, mobile],
                 access: true,
-                medium: None,
+                medium: draft.medium,
                 straight: false,
                 copy: Some(CopyNumber { number: n + 1, of: count }),
                 down: down.clone(),
@@ -216,12 +223,35 @@ pub(crate) struct MoreOfRadios {
 }
 
 impl Network {
+    /// The stations of a walk out of a file, looked up.
+    fn traced_walk(&self, trace: &TraceDraft, problems: &mut Problems) -> Walk {
+        let stations = self.fleet.as_ref().map(|fleet| fleet.stations.as_slice()).unwrap_or_default();
+        let mut steps = Vec::new();
+        for step in &trace.steps {
+            let node = self.by_name.get(step.station.as_str());
+            let Some(station) = node.and_then(|node| stations.iter().position(|station| station == node))
+            else {
+                let names: Vec<&str> = stations
+                    .iter()
+                    .filter_map(|station| Some(self.nodes.get(station.0)?.name.as_str()))
+                    .collect();
+                let found = format!("another station in {}", trace.at_line(step.line));
+                let expected = format!("the stations are {}", one_of(&names).replace(" or ", " and "));
+                problems.add((trace.origin, &trace.path), found, expected, None);
+                return Walk::Round;
+            };
+            steps.push((step.at, station));
+        }
+        Walk::Trace(steps)
+    }
+
     /// The stations of a walk, looked up.
     fn walk(&self, draft: &WalkDraft<'_>, problems: &mut Problems) -> Walk {
         let names = match draft {
             WalkDraft::Round => return Walk::Round,
             WalkDraft::RandomWaypoint => return Walk::RandomWaypoint,
             WalkDraft::Given(names) => names,
+            WalkDraft::Trace(trace) => return self.traced_walk(trace, problems),
         };
         let stations = self.fleet.as_ref().map(|fleet| fleet.stations.as_slice()).unwrap_or_default();
         let mut walk = Vec::new();
@@ -263,16 +293,6 @@ pub(crate) fn is_the_radio(
     if let Some((count, origin, path)) = &draft.count {
         let expected = "there are as many radios as mobile nodes, which is `nodes` of [mobility]";
         problems.add((*origin, path), count.to_string(), expected, Some("leave `count` out".to_owned()));
-        return false;
-    }
-    if draft.medium.is_some() {
-        let expected = "each mobile node has a radio to itself, which is on no medium";
-        problems.add(
-            (draft.origin, &draft.path),
-            quote(draft.name),
-            expected,
-            Some("leave `medium` out".to_owned()),
-        );
         return false;
     }
     let Some(other) = other else { return true };

@@ -165,9 +165,24 @@ impl Network {
         for (index, draft) in drafts.iter().enumerate() {
             let id = MediumId(index);
             let mut stations: Vec<NodeId> = Vec::new();
-            for end in self.links.iter().filter(|link| link.medium == Some(id)).flat_map(|link| link.ends) {
+            let (wired, radios) = self.links.split_at(self.first_radio());
+            for end in wired.iter().filter(|link| link.medium == Some(id)).flat_map(|link| link.ends) {
                 if !stations.contains(&end) {
                     stations.push(end);
+                }
+            }
+            let of_radios: Vec<NodeId> =
+                radios.iter().filter(|link| link.medium == Some(id)).map(|link| link.ends[1]).collect();
+            if let (Some(fleet), false) = (&self.fleet, of_radios.is_empty()) {
+                let new: Vec<NodeId> =
+                    fleet.stations.iter().copied().filter(|node| !stations.contains(node)).collect();
+                stations.extend(new.into_iter().chain(of_radios));
+                if draft.config.as_ref().is_some_and(MediumConfig::joins_every_two) {
+                    let hint = format!("write kind = \"802.11b\" or \"802.11g\" in [media.{}]", draft.name);
+                    let expected =
+                        "mobile nodes that go from station to station share a radio channel, not a cable";
+                    problems.add((draft.origin, &draft.path), quote(draft.name), expected, Some(hint));
+                    continue;
                 }
             }
             let at = (draft.origin, draft.path.as_str());
@@ -183,7 +198,8 @@ impl Network {
                 continue;
             }
             let mut mobile_nodes: Vec<NodeId> = Vec::new();
-            for link in self.links.iter().filter(|link| link.access && link.medium == Some(id)) {
+            let (wired, _) = self.links.split_at(self.first_radio());
+            for link in wired.iter().filter(|link| link.access && link.medium == Some(id)) {
                 if mobile_nodes.contains(&link.ends[1]) {
                     let expected = "a mobile node is on a medium once, by one of its links";
                     let hint = format!("give the link {} a medium of its own, or none", link.name);
@@ -198,6 +214,11 @@ impl Network {
             }
             self.media.push(Medium { name: draft.name.to_owned(), config, stations });
         }
+    }
+
+    /// Where the radios of many mobile nodes begin; behind all links where there are none.
+    fn first_radio(&self) -> usize {
+        self.fleet.as_ref().map_or(self.links.len(), |fleet| fleet.radio.0.min(self.links.len()))
     }
 
     fn add_straight_links(&mut self, id: MediumId, name: &str, config: &MediumConfig, stations: &[NodeId]) {
@@ -235,7 +256,7 @@ impl Network {
             }
         }
         // Behind those that routes lead over, before the radios of many mobile nodes.
-        let at = self.fleet.as_ref().map_or(self.links.len(), |fleet| fleet.radio.0);
+        let at = self.first_radio();
         if let Some(fleet) = &mut self.fleet {
             fleet.radio = LinkId(fleet.radio.0 + added.len());
         }

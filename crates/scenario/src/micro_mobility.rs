@@ -37,6 +37,8 @@ pub(crate) struct MicroDraft<'a> {
     pub(crate) gateway: Reference<'a>,
     /// `None` where something in it is wrong, which is reported.
     pub(crate) protocol: Option<MicroProtocol>,
+    /// From one advertisement of a base station to its next.
+    pub(crate) advertisement_interval: Duration,
     /// Where the number of candidates stands, if it does.
     pub(crate) car_set: Option<(Origin, String, u64)>,
 }
@@ -74,8 +76,10 @@ pub(crate) fn micro_mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> 
             MicroProtocol::Multicast { candidates, trigger, lead, buffer, bicast }
         }
     };
+    let interval = reader.get("advertisement_interval").and_then(|field| field.duration(problems));
     let protocol = (problems.count() == before).then_some(protocol);
-    Some(MicroDraft { origin: reader.origin, gateway, protocol, car_set })
+    let advertisement_interval = interval.unwrap_or_default();
+    Some(MicroDraft { origin: reader.origin, gateway, protocol, advertisement_interval, car_set })
 }
 
 /// Refuses keys that say something of a protocol that is not used.

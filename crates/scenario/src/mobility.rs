@@ -15,7 +15,9 @@ use crate::model::{
     HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay, Routing,
 };
 use crate::reference::{HANDOVER, MOBILITY, POLICY};
+use crate::trace::ReadFile;
 use crate::tree::Value;
+use crate::walk::{self, WalkDraft};
 use crate::words::ReadWord as _;
 
 /// The name of a link or node and where it is written.
@@ -475,28 +477,34 @@ pub(crate) struct RoundDraft<'a> {
     pub(crate) path: String,
 }
 
-/// The way of the mobile nodes from station to station.
-#[derive(Debug, Default)]
-pub(crate) enum WalkDraft<'a> {
-    #[default]
-    Round,
-    RandomWaypoint,
-    Given(Vec<Reference<'a>>),
-}
-
-/// Reads one element of `handover` if it has `every`, where stations are of a domain of micro-mobility or not; the inner `None` if something
+/// Reads one element of `handover` if it has `every`, or a walk with times of its own, where stations are of a domain of micro-mobility or not; the inner `None` if something
 /// in it is wrong.
 pub(crate) fn round<'a>(
     field: &Field<'a>,
     in_domain: bool,
+    files: &ReadFile<'_>,
     problems: &mut Problems,
 ) -> Option<Option<RoundDraft<'a>>> {
     let Value::Table(table) = &field.node.value else { return None };
-    table.get("every")?;
+    let has_times = table.get("walk").is_some_and(|walk| walk::has_times(&walk.value));
+    if !has_times {
+        table.get("every")?;
+    }
     let before = problems.count();
     let reader = field.reader(&HANDOVER, problems)?;
-    let given = reader.get("every")?;
-    let every = given.positive_duration(problems);
+    let given = reader.get(if has_times { "walk" } else { "every" })?;
+    let walk = match reader.get("walk").filter(|_| in_domain) {
+        Some(field) => walk::walk(&field, files, problems),
+        None => Some(WalkDraft::Round),
+    };
+    let every = match &walk {
+        Some(WalkDraft::Trace(trace)) => {
+            reader.refuse(&["every", "spread"], "the file of the walk says when each handover is", problems);
+            Some(trace.shortest())
+        }
+        _ if has_times => None,
+        _ => given.positive_duration(problems),
+    };
     reader.refuse(
         &["at", "from", "to", "notice", "announced", "cancelled", "link_layer"],
         "with `every` the handovers lead round the stations, each mobile node in its own time",
@@ -524,11 +532,12 @@ pub(crate) fn round<'a>(
         let hint = "leave `queued` out, or write \"drop\"".to_owned();
         field.wrong("what is in a radio that leaves its station is dropped", Some(hint), problems);
     }
+    let most = if has_times { "the shortest step of the walk" } else { "`every`" };
     let interruption = reader.get("interruption").map(|field| (field.duration(problems), field));
     if let (Some((Some(span), field)), Some(every)) = (&interruption, every)
         && *span >= every
     {
-        field.wrong("the interruption must be shorter than `every`", None, problems);
+        field.wrong(format!("the interruption must be shorter than {most}"), None, problems);
     }
     let interruption = interruption.and_then(|(span, _)| span).unwrap_or_default();
     let overlap = reader.get("overlap").map(|field| (field.duration(problems).unwrap_or_default(), field));
@@ -538,7 +547,7 @@ pub(crate) fn round<'a>(
                 "a mobile node is on both stations or on none: with `overlap` there is no interruption";
             field.wrong(expected, Some("leave one of the two out".to_owned()), problems);
         } else if every.is_some_and(|every| *span >= every) {
-            field.wrong("the overlap must be shorter than `every`", None, problems);
+            field.wrong(format!("the overlap must be shorter than {most}"), None, problems);
         }
     }
     let overlap = overlap.map(|(span, _)| span).unwrap_or_default();
@@ -549,11 +558,10 @@ pub(crate) fn round<'a>(
         let expected = "the spread, with the interruption or overlap, must be shorter than `every`";
         field.wrong(expected, None, problems);
     }
-    let walk = reader.get("walk").map(|field| walk(&field, problems)).unwrap_or_default();
     if problems.count() > before {
         return Some(None);
     }
-    let draft = every.map(|every| RoundDraft {
+    let draft = every.zip(walk).map(|(every, walk)| RoundDraft {
         every,
         interruption,
         overlap,
@@ -563,26 +571,6 @@ pub(crate) fn round<'a>(
         path: given.path.clone(),
     });
     Some(draft)
-}
-
-fn walk<'a>(field: &Field<'a>, problems: &mut Problems) -> WalkDraft<'a> {
-    const EXPECTED: &str = "it must be \"round\", \"random-waypoint\" or an array of stations";
-    match &field.node.value {
-        Value::Text(word) if word == "round" => WalkDraft::Round,
-        Value::Text(word) if word == "random-waypoint" => WalkDraft::RandomWaypoint,
-        Value::List(_) => {
-            let fields = field.list(EXPECTED, problems);
-            if fields.len() < 2 {
-                field.wrong("a walk has two stations at least", None, problems);
-            }
-            WalkDraft::Given(fields.iter().filter_map(|field| Reference::read(field, problems)).collect())
-        }
-        _ => {
-            let hint = "write walk = [\"station-1\", \"station-2\"], for example".to_owned();
-            field.wrong(EXPECTED, Some(hint), problems);
-            WalkDraft::Round
-        }
-    }
 }
 
 /// Reads one element of `handover`; `None` if something in it is wrong.

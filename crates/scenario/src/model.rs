@@ -101,7 +101,8 @@ pub struct Medium {
     pub name: String,
     /// Half-duplex Ethernet or 802.11.
     pub config: careof_link::MediumConfig,
-    /// The nodes at the ends of the links that are on it, each once. On a cable a link joins each two of them.
+    /// The nodes at the ends of the links that are on it, each once. On a cable a link joins each two of them. On a radio channel of a
+    /// [`Fleet`] all its stations are on it, and behind them, to the end, its radios, for each of which its mobile node stands here.
     pub stations: Vec<NodeId>,
 }
 
@@ -325,6 +326,9 @@ pub enum Walk {
     /// These, as indices of [`Fleet::stations`], again and again; no two in a row are the same, nor are the last and the first. A node begins
     /// at the first.
     Given(Vec<usize>),
+    /// When a node leaves for which station, as indices of [`Fleet::stations`], at least two, in the order of time and no two in a row the
+    /// same. All begin at the first, whenever that is, and stay at the last.
+    Trace(Vec<(Duration, usize)>),
     /// A station drawn of all, by those between in order, then another one: a random waypoint on a road of cells.
     RandomWaypoint,
 }
@@ -335,6 +339,7 @@ impl Fleet {
     pub fn first_station(&self, n: usize) -> usize {
         match &self.walk {
             Walk::Given(stations) => stations.first().copied().unwrap_or_default(),
+            Walk::Trace(steps) => steps.first().map_or(0, |(_, station)| *station),
             Walk::Round | Walk::RandomWaypoint => n % self.stations.len().max(1),
         }
     }
@@ -345,9 +350,13 @@ impl Fleet {
         if self.has_second_radios { 2 * self.count } else { self.count }
     }
 
-    /// When the `n`th node, counted from 0, leaves its first station: the nodes are spread evenly over the interval.
+    /// When the `n`th node, counted from 0, leaves its first station: the nodes are spread evenly over the interval, but for a walk that has
+    /// its own times.
     #[must_use]
     pub fn first_handover(&self, n: usize) -> Option<Duration> {
+        if let Walk::Trace(steps) = &self.walk {
+            return steps.get(1).map(|(at, _)| *at);
+        }
         let every = self.round?.every.as_nanos();
         let nanos = every * (n as u128 + 1) / self.count.max(1) as u128;
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))

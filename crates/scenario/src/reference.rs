@@ -364,11 +364,14 @@ handover leads from one to the other.",
         ),
         key(
             "walk",
-            "word or array of stations",
+            "word, array of stations or file",
             "`\"round\"`",
             "With `every` in a domain: which base station is next. `\"round\"` is the next one in order. `\"random-waypoint\"` takes the base \
 stations for cells along a road: each mobile node draws one, goes there through the cells between, and draws another one. An array names the \
-base stations one after the other, again and again; all mobile nodes begin at its first.",
+base stations one after the other, again and again; all mobile nodes begin at its first. A name with a dot is that of a file, which has its \
+own times in place of `every` and `spread`: its first line is `time_s,station`, and each one behind it, such as `12.5,station-3`, says when a \
+mobile node leaves for which station. All begin at the station of the first, whenever that is, and stay at the last; lines that begin with `#` are \
+comments. The name counts from the folder of the scenario, in `--set` from the folder you are in.",
         ),
         key(
             "queued",

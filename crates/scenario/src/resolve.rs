@@ -90,7 +90,7 @@ pub(crate) fn scenario(
     let given = tables(&top, "handover", problems);
     let (mut handovers, mut rounds, mut unread) = (Vec::new(), Vec::new(), 0);
     for field in &given {
-        match round(field, micro_given.is_some(), problems) {
+        match round(field, micro_given.is_some(), files, problems) {
             Some(Some(round)) => rounds.push(round),
             Some(None) => unread += 1,
             None => match handover(field, problems) {

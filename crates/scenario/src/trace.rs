@@ -54,21 +54,7 @@ pub(crate) fn trace(field: &Field<'_>, files: &ReadFile<'_>, problems: &mut Prob
     if file == "none" {
         return Some(TraceChoice::None);
     }
-    let named = match name.node.origin {
-        Origin::File(_) => NamedIn::Text,
-        Origin::Override(_) => NamedIn::Override,
-    };
-    let text = match files(file, named) {
-        Ok(text) => text,
-        Err(why) => {
-            let hint = match named {
-                NamedIn::Text => "its name counts from the folder of the scenario",
-                NamedIn::Override => "its name counts from the folder you are in",
-            };
-            name.wrong(why, Some(hint.to_owned()), problems);
-            return None;
-        }
-    };
+    let text = text_of(&name, file, files, problems)?;
     match read(&text) {
         Ok(trace) => {
             let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -79,6 +65,26 @@ pub(crate) fn trace(field: &Field<'_>, files: &ReadFile<'_>, problems: &mut Prob
         Err(Wrong { line, found, expected, hint }) => {
             let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}, line {line}"));
             problems.add(name.place(), format!("{found} in {place}"), expected, hint);
+            None
+        }
+    }
+}
+
+/// The text of the file that a field names.
+pub(crate) fn text_of(
+    name: &Field<'_>,
+    file: &str,
+    files: &ReadFile<'_>,
+    problems: &mut Problems,
+) -> Option<String> {
+    let (named, hint) = match name.node.origin {
+        Origin::File(_) => (NamedIn::Text, "its name counts from the folder of the scenario"),
+        Origin::Override(_) => (NamedIn::Override, "its name counts from the folder you are in"),
+    };
+    match files(file, named) {
+        Ok(text) => Some(text),
+        Err(why) => {
+            name.wrong(why, Some(hint.to_owned()), problems);
             None
         }
     }

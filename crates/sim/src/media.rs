@@ -1,7 +1,7 @@
 //! Links that share a medium: who is on it, and how packets come to compete for it.
 
-use careof_link::{Counters, Fate, Medium, MediumOutput};
-use careof_plan::{OnMedium as Place, OneWayId};
+use careof_link::{Counters, DropCause, Fate, Medium, MediumOutput};
+use careof_plan::{InterfaceIndex, NodeId, OnMedium as Place, OneWayId};
 
 use crate::drop_cause::Cause;
 use crate::packet::PacketRef;
@@ -87,6 +87,11 @@ impl Simulation {
             let way = &mut self.links[id.0 as usize];
             let Some(on) = &mut way.medium else { continue };
             match output {
+                // A radio is on another station by now, and does not listen to the one before.
+                MediumOutput::Delivered { packet, .. } if (on.place.from, on.place.to) != (from, to) => {
+                    on.counters.dropped[DropCause::LinkDown.index()] += 1;
+                    self.drop_on_link(id, packet, Cause::Link(DropCause::LinkDown), true);
+                }
                 MediumOutput::Delivered { packet, marked, .. } => {
                     let (to, interface) = (way.to, way.to_interface);
                     if marked {
@@ -146,6 +151,40 @@ impl Simulation {
         self.medium_timeout(medium);
     }
 
+    /// Turns a radio, both directions of whose link begin at `down`, to a station whose interface to its cell is `cell`.
+    pub(crate) fn turn_radio(&mut self, down: OneWayId, station: NodeId, cell: InterfaceIndex) {
+        let up = OneWayId(down.0 + 1);
+        self.links[down.0 as usize].from = station;
+        let way = &mut self.links[up.0 as usize];
+        (way.to, way.to_interface) = (station, cell);
+        let there = way.medium.as_ref().and_then(|on| self.topology.media.station(on.place.medium, station));
+        if let Some(there) = there {
+            for way in [down, up] {
+                let Some(on) = &mut self.links[way.0 as usize].medium else { continue };
+                *(if way == down { &mut on.place.from } else { &mut on.place.to }) = there;
+            }
+        }
+    }
+
+    /// Takes a radio off its station; what is in it either way is dropped. On a channel the station repeats a frame that it has begun until
+    /// the limit of repetitions.
+    pub(crate) fn turn_off_radio(&mut self, down: OneWayId) {
+        let up = OneWayId(down.0 + 1);
+        if self.links[down.0 as usize].medium.is_some() {
+            self.take_down(up, Fate::Drop, Fate::Drop);
+            for packet in self.drain_way(down) {
+                if let Some(on) = &mut self.links[down.0 as usize].medium {
+                    on.counters.drained -= 1;
+                    on.counters.dropped[DropCause::LinkDown.index()] += 1;
+                }
+                self.drop_on_link(down, packet, Cause::Link(DropCause::LinkDown), true);
+            }
+            return;
+        }
+        self.take_down(down, Fate::Drop, Fate::Drop);
+        self.take_down(up, Fate::Drop, Fate::Drop);
+    }
+
     /// Takes every packet out of the queue before a one-way link, oldest first.
     pub(crate) fn drain_way(&mut self, id: OneWayId) -> Vec<PacketRef> {
         let now = self.now;
@@ -167,15 +206,18 @@ impl Simulation {
     }
 
     /// Packets of a one-way link in the queue and in flight.
-    pub(crate) fn on_the_way(&self, way: &OneWay) -> (u64, u64) {
-        match &way.medium {
-            None => (way.link.queue_len().0 as u64, way.link.in_flight() as u64),
-            Some(on) => {
-                let Place { medium, from, to } = on.place;
-                let medium = &self.media[usize::from(medium)].medium;
-                (medium.queued_for(from, to) as u64, medium.in_flight_to(from, to) as u64)
-            }
-        }
+    pub(crate) fn on_the_way(&self, id: OneWayId) -> (u64, u64) {
+        let way = &self.links[id.0 as usize];
+        let Some(on) = &way.medium else {
+            return (way.link.queue_len().0 as u64, way.link.in_flight() as u64);
+        };
+        let Place { medium: index, to, .. } = on.place;
+        let medium = &self.media[usize::from(index)].medium;
+        // The station that a radio has left may still have a frame for it.
+        let by_sender = self.topology.media.senders(index, id, to);
+        by_sender.fold((0, 0), |(queued, in_flight), from| {
+            (queued + medium.queued_for(from, to) as u64, in_flight + medium.in_flight_to(from, to) as u64)
+        })
     }
 }
 

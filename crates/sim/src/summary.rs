@@ -9,7 +9,7 @@ use careof_metrics::{
     FlowSummary, LinkSummary, MobilitySummary, PacketSummary, StallSummary, Summary, TcpSummary, World,
 };
 use careof_mobility::v4::{Counters, DropReason};
-use careof_plan::{Side, kind, measured_name, measured_senders, stall_threshold};
+use careof_plan::{OneWayId, Side, kind, measured_name, measured_senders, stall_threshold};
 use careof_trace::Columns;
 
 use crate::agents::Agent;
@@ -39,8 +39,9 @@ impl Simulation {
         self.advance_media();
         let captures = self.observer.pcap.take().map(Pcap::finish).transpose()?.unwrap_or_default();
         let now = self.now;
-        let links: Vec<LinkSummary> =
-            self.links.iter().map(|way| link_summary(way, self.on_the_way(way), now)).collect();
+        let links: Vec<LinkSummary> = (self.links.iter().zip(0..))
+            .map(|(way, id)| link_summary(way, self.on_the_way(OneWayId(id)), now))
+            .collect();
         let packets = self.packet_summary();
         let mut conservation: BTreeMap<String, i64> =
             links.iter().map(|link| (format!("link {}", link.name), link.ledger().difference())).collect();
@@ -125,7 +126,7 @@ impl Simulation {
         let held: u64 =
             self.nodes.iter().map(held).sum::<u64>() + self.micro.as_ref().map_or(0, |domain| domain.held());
         let (mut queued, mut in_flight) = (0, 0);
-        for (waiting, sent) in self.links.iter().map(|way| self.on_the_way(way)) {
+        for (waiting, sent) in (0..self.links.len()).map(|id| self.on_the_way(OneWayId(id as u32))) {
             (queued, in_flight) = (queued + waiting, in_flight + sent);
         }
         PacketSummary {

@@ -31,7 +31,26 @@ ASSUMED = (
         "10 Mbit/s, 2 ms each way, 50 packets",
         "the paper's [10], whose ns-2 code has these; ns-2's queue",
     ),
-    ("radio", "2 Mbit/s, 2 ms each way, 50 packets, no loss, no MAC", "ns-2's 802.11 rate; the paper's own has a MAC"),
+    (
+        "radio",
+        "one channel of 802.11: 2 Mbit/s, all but data at 1 Mbit/s, RTS and CTS, 50 packets at each station",
+        "III: detailed 802.11 models; ns-2's wireless nodes have one channel, this rate and no threshold for RTS",
+    ),
+    (
+        "radios, soft handover",
+        "the mobile node has two of them, which compete with the base stations",
+        "II C: it is connected to both; its [18] has two radios",
+    ),
+    (
+        "layer 3 notices a move",
+        "by the first advertisement of the base station, one a second",
+        "III A: mobility detection takes time of its own; beacon_ of ns-2's Mobile IP",
+    ),
+    (
+        "a candidate without a buffer",
+        "sends as soon as its link layer has the mobile node; one with a buffer waits until that has told the network",
+        "II C: what is cached is delivered once it joins; B.1: noBuffer minimizes the total handover delay",
+    ),
     (
         "the tree",
         "correspondent, home agent, gateway, 2 and 7 routers, 21 base stations",
@@ -56,13 +75,8 @@ ASSUMED = (
     ("what is in the old radio's queue", "is lost with the link", "nothing is said"),
     (
         "TCP",
-        "segments of 1,000 B, a window of 20, an ACK for each segment, limited transmit, initial window 2",
-        "III A: ns-2.26; its defaults",
-    ),
-    (
-        "the least RTO",
-        "200 ms, a default of ns-2 from 2004 on",
-        "B.1: the timeout comes within a long gap, and not within one of 100 ms; with ns-2.26's own 1 s none would",
+        "segments of 1,000 B, a window of 20, an ACK for each, limited transmit, RTO from 1 s, NewReno slow but steady",
+        "III A: ns-2.26; its tcl/lib/ns-default.tcl",
     ),
     ("the download", "bulk, from the correspondent", "III: TCP throughput"),
 )
@@ -70,9 +84,23 @@ ASSUMED = (
 
 LEAST_RTO_MS = 200
 _PAPERS_TCP = (
-    f'mss = "1000 B", window = "20000 B", rto_min = "{LEAST_RTO_MS} ms", delayed_ack = "off", limited_transmit = true, '
-    'initial_window = "2 segments"'
+    f'mss = "1000 B", window = "20000 B", rto_min = "{LEAST_RTO_MS} ms", rto_initial = "6 s", '
+    'clock_granularity = "10 ms", delayed_ack = "off", limited_transmit = true, initial_window = "2 segments"'
 )
+"""Of ns-2.26: `packetSize_`, `window_`, `minrto_`, `rtxcur_init_`, `tcpTick_`, `singledup_` and `windowInit_`."""
+_NEWRENO_OF_NS2 = ', partial_ack_timer = "slow-but-steady", burst_guard = false'
+"""`newreno_changes1_` and `exit_recovery_fix_` are off there."""
+
+
+_CHANNEL = """\
+[media.air]
+kind = "802.11b"
+rate = "2 Mbit/s"
+control_rate = "1 Mbit/s"
+rts_threshold = "0 B"
+queue = "50 packets"
+"""
+"""ns-2's wireless nodes: one channel, data at 2 Mbit/s, all else at 1 Mbit/s, a request to send before each frame."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +113,7 @@ class Sender:
 
 
 PAPERS = tuple(
-    Sender(key, name, f'{{ profile = "{key}", {_PAPERS_TCP} }}')
+    Sender(key, name, f'{{ profile = "{key}", {_PAPERS_TCP}{_NEWRENO_OF_NS2 if key == "newreno" else ""} }}')
     for key, name in (("tahoe", "Tahoe"), ("reno", "Reno"), ("newreno", "NewReno"), ("sack", "SACK"))
 )
 TODAYS = (
@@ -141,21 +169,38 @@ NAMED = (
 
 @dataclass(frozen=True)
 class Assumption:
-    """What may be assumed of two things that the paper does not say."""
+    """What may be assumed of what the paper does not say."""
 
-    lead_ms: int
     least_rto_ms: int
+    is_one_channel: bool
+    """Whether all stations share a channel of 802.11; else each base station has a radio of full rate."""
+    advertisements_ms: int
+    """From one advertisement of a base station to its next, by which the mobile node notices it; 0: at once."""
 
     @property
     def name(self) -> str:
         """For a table."""
-        return f"trigger {self.lead_ms} ms before, RTO from {self.least_rto_ms} ms"
+        radio = "one channel of 802.11" if self.is_one_channel else "radios of full rate"
+        heard = f"advertisements each {self.advertisements_ms} ms" if self.advertisements_ms else "moves known at once"
+        return f"RTO from {self.least_rto_ms} ms, {radio}, {heard}"
 
 
-ASSUMPTION = Assumption(LEAD_MS, LEAST_RTO_MS)
-"""What the rows rest on."""
-OTHERS = (Assumption(50, 1000),)
-"""A trigger that comes later than what waits in the radio's queue takes to leave, and ns-2.26's least RTO."""
+NS2_RTO_MS = 1000
+"""`minrto_` of ns-2.26 (tcl/lib/ns-default.tcl)."""
+NS2_BEACON_MS = 1000
+"""`beacon_` of the Mobile IP agents of ns-2 (mobile/mip-reg.cc)."""
+ASSUMPTION = Assumption(NS2_RTO_MS, is_one_channel=True, advertisements_ms=NS2_BEACON_MS)
+"""What the rows rest on: where the paper is silent, ns-2.26 as it comes."""
+PLAIN = Assumption(LEAST_RTO_MS, is_one_channel=False, advertisements_ms=0)
+"""No MAC, no wait for layer 3, the least RTO of ns-2 from 2004 on: for today's senders and the protocols."""
+OTHERS = (
+    PLAIN,
+    Assumption(NS2_RTO_MS, is_one_channel=False, advertisements_ms=0),
+    Assumption(LEAST_RTO_MS, is_one_channel=True, advertisements_ms=0),
+    Assumption(NS2_RTO_MS, is_one_channel=True, advertisements_ms=0),
+    Assumption(LEAST_RTO_MS, is_one_channel=True, advertisements_ms=NS2_BEACON_MS),
+)
+"""One after the other what ns-2.26 has."""
 
 
 @dataclass(frozen=True)
@@ -173,12 +218,16 @@ class Download:
         """Its scenario."""
         delay = self.delay_ms or 0
         wire = 'rate = "10 Mbit/s", delay = "2 ms", queue = "50 packets"'
+        is_one_channel = self.assumption.is_one_channel and self.scheme.micro != "-"
+        radio = 'medium = "air"' if is_one_channel else 'rate = "2 Mbit/s", delay = "2 ms", queue = "50 packets"'
+        channel = _CHANNEL if is_one_channel else ""
         in_domain = self.scheme.micro != "-"
         micro = ""
         if in_domain:
-            settings = self.scheme.micro.replace(f'"{LEAD_MS} ms"', f'"{self.assumption.lead_ms} ms"')
             both = f'bicast = "{delay} ms"\n' if delay > 0 and self.scheme.sends_to_both else ""
-            micro = f'[micro_mobility]\nprotocol = "{self.scheme.protocol}"\n{settings}{both}'
+            heard = self.assumption.advertisements_ms
+            notices = f'advertisement_interval = "{heard} ms"\n' if heard else ""
+            micro = f'[micro_mobility]\nprotocol = "{self.scheme.protocol}"\n{self.scheme.micro}{both}{notices}'
         gap = f'overlap = "{delay} ms"' if delay > 0 else f'interruption = "{-delay} ms"'
         spread = f'spread = "{SPREAD_MS} ms"\n' if in_domain else ""
         moves = f'[[handover]]\nevery = "{EVERY_MS} ms"\n{gap}\n{spread}' if self.delay_ms is not None else ""
@@ -194,8 +243,8 @@ uplink = {{ {wire}, between = ["home-agent", "gateway"] }}
 core = {{ {wire}, between = ["gateway", "core-*"], count = 2 }}
 area = {{ {wire}, between = ["core-*", "area-*"], count = 7 }}
 cell = {{ {wire}, between = ["area-*", "station-*"], count = 21 }}
-radio = {{ rate = "2 Mbit/s", delay = "2 ms", queue = "50 packets", between = ["station-*", "mobile-*"] }}
-[mobility]
+radio = {{ {radio}, between = ["station-*", "mobile-*"] }}
+{channel}[mobility]
 nodes = 1
 {micro}{moves}[[flow]]
 name = "download"

@@ -11,6 +11,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from careof.advice.draws import Drawn, draws
+from careof.advice.draws import carry_out as carry_out_draw
+from careof.advice.fit import HELD_OUT, costs, errors
 from careof.errors import WorldError
 from careof.runs import SIMULATED
 from careof.studies import Study
@@ -25,6 +28,7 @@ from careof.studies._micromobility_runs import (
     NAMED,
     OTHERS,
     PAPERS,
+    PLAIN,
     SCHEMES,
     TODAYS,
     Assumption,
@@ -32,8 +36,10 @@ from careof.studies._micromobility_runs import (
     Downloaded,
     download,
 )
-from careof.studies._micromobility_tables import NEWRENO, SIDE_BY_SIDE_MS, assumed, tables
+from careof.studies._micromobility_tables import NEWRENO, SIDE_BY_SIDE_MS, assumed, of_the_model, tables
 from careof.studies._micromobility_trace import TRACED_MS, Look, watch
+from careof.studies._micromobility_trees import Counted, grow, grown
+from careof.studies._micromobility_trees import tables as trees
 from careof.sweeps.traced import in_turn
 
 if TYPE_CHECKING:
@@ -48,6 +54,8 @@ TITLE = "TCP over micro-mobility"
 
 __all__ = ["REPETITIONS", "TITLE", "assumed", "carry_out", "downloads", "points", "study_of"]
 
+HAS_RUNS = True
+"""`careof study micromobility --runs N` makes so many of each point."""
 REPETITIONS = 10
 """Of each point; the paper had 10. They differ in the instants of the handovers alone, and by little."""
 FEWER_REPETITIONS = 2
@@ -55,13 +63,21 @@ FEWER_REPETITIONS = 2
 QUICK_REPETITIONS = (2, 1)
 
 
-def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False, world: str = SIMULATED) -> Study:
+def carry_out(
+    out: Path | None,
+    progress: Watcher | None,
+    *,
+    quick: bool = False,
+    world: str = SIMULATED,
+    runs: int = REPETITIONS,
+) -> Study:
     """Run the paper's simulations again and hold what it says of them beside ours.
 
     Args:
         out: a directory for the figures and `rows.json`; it is made if need be.
         progress: told how many runs are done of how many.
-        quick: two runs of each point instead of four, and one instead of two with other assumptions.
+        quick: two runs of each point, and one with other assumptions.
+        runs: without `quick`, so many of each point.
         world: where to run it; this study is simulated.
 
     Raises:
@@ -74,13 +90,17 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
             "the study micromobility is simulated: Linux hosts have no domains of micro-mobility yet",
             hint="leave out --world",
         )
-    wanted = downloads(*QUICK_REPETITIONS) if quick else downloads(REPETITIONS, FEWER_REPETITIONS)
+    wanted = downloads(*QUICK_REPETITIONS) if quick else downloads(runs, FEWER_REPETITIONS)
     work: list[Callable[[Watcher], Any]] = [partial(download, one) for one in wanted]
     work += [partial(watch, Look(delay)) for delay in TRACED_MS]
+    work += [partial(grow, one) for one in grown(1 if quick else FEWER_REPETITIONS)]
+    work += [partial(carry_out_draw, one) for one in draws(HELD_OUT[:2] if quick else HELD_OUT)]
     found = list(in_turn(work, progress))
     done = [one for one in found if isinstance(one, Downloaded)]
     watched = [one for some in found if isinstance(some, list) for one in some]
-    study, results = study_of(done, watched)
+    drawn = [one for one in found if isinstance(one, Drawn)]
+    study, results = study_of(done, watched, drawn)
+    study.tables[-1:-1] = trees([one for one in found if isinstance(one, Counted)])
     if out is not None:
         from careof.studies._micromobility_figures import pictures
 
@@ -93,9 +113,9 @@ def downloads(repetitions: int, fewer: int) -> list[Download]:
     """All runs, in the order of their points."""
     return [
         *points(SCHEMES, PAPERS, DELAYS_MS, repetitions, ASSUMPTION),
-        *points(SCHEMES, TODAYS, DELAYS_MS, 1, ASSUMPTION),
-        *(one for one in points(BETWEEN, TODAYS, HARD_MS, 1, ASSUMPTION) if one.delay_ms is not None),
-        *(one for one in points(NAMED, (NEWRENO,), SIDE_BY_SIDE_MS, 1, ASSUMPTION) if one.delay_ms is not None),
+        *points(SCHEMES, TODAYS, DELAYS_MS, 1, PLAIN),
+        *(one for one in points(BETWEEN, TODAYS, HARD_MS, 1, PLAIN) if one.delay_ms is not None),
+        *(one for one in points(NAMED, (NEWRENO,), SIDE_BY_SIDE_MS, 1, PLAIN) if one.delay_ms is not None),
         *(one for other in OTHERS for one in points(SCHEMES, PAPERS, DELAYS_MS, fewer, other)),
     ]
 
@@ -116,12 +136,15 @@ def points(
     ]
 
 
-def study_of(done: Sequence[Downloaded], watched: Sequence[Watched]) -> tuple[Study, Results]:
+def study_of(done: Sequence[Downloaded], watched: Sequence[Watched], drawn: Sequence[Drawn]) -> tuple[Study, Results]:
     """The rows and tables of what was run."""
     by = {
         assumption: Results(one for one in done if one.of.assumption == assumption)
         for assumption in (ASSUMPTION, *OTHERS)
     }
     results = by[ASSUMPTION]
-    held = {assumption: rows(of, []) for assumption, of in by.items()}
-    return Study(title=TITLE, rows=rows(results, watched), tables=tables(by, held)), results
+    held = {assumption: rows(of, [], {}) for assumption, of in by.items()}
+    modelled = errors(costs(drawn))
+    found = [*tables(by, held), assumed()]
+    found[-1:-1] = [of_the_model(modelled)]
+    return Study(title=TITLE, rows=rows(results, watched, modelled), tables=found), results

@@ -286,8 +286,14 @@ impl BlocksRouter {
         Ok(())
     }
 
+    /// The link layer is there. What is kept waits until the mobile node asks for it; where nothing is kept, nothing has to wait.
     pub(super) fn note_attached(&mut self, now: Instant, mobile: Ipv4Addr) {
-        if self.presence.get(now, mobile) == Some(&Presence::Gone) {
+        let is_awaited = match self.presence.get(now, mobile) {
+            Some(Presence::Gone) => true,
+            Some(Presence::Expected) => self.config.buffer.is_none(),
+            Some(Presence::Here | Presence::Left) | None => false,
+        };
+        if is_awaited {
             let expires = now + self.config.route_lifetime;
             // It takes the place of what is there.
             let _in_its_place = self.presence.insert(mobile, Presence::Here, expires);

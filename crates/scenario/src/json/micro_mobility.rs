@@ -10,6 +10,7 @@ pub(super) fn micro_mobility(scenario: &Scenario, domain: &MicroMobility) -> Jso
         ("gateway", scenario.node_name(domain.gateway).into()),
         ("routers", domain.routers.iter().map(|router| scenario.node_name(*router)).collect::<Json>()),
         ("protocol", domain.protocol.name().into()),
+        ("advertisement_interval_ns", domain.advertisement_interval.into()),
     ];
     match &domain.protocol {
         MicroProtocol::BuildingBlocks(blocks) => entries.extend([
@@ -64,5 +65,8 @@ pub(super) fn walk(scenario: &Scenario, stations: &[crate::model::NodeId], walk:
         Walk::Round => "round".into(),
         Walk::RandomWaypoint => "random-waypoint".into(),
         Walk::Given(given) => given.iter().map(name).collect(),
+        Walk::Trace(steps) => {
+            steps.iter().map(|(at, station)| object! { "at_ns": *at, "station": name(station) }).collect()
+        }
     }
 }

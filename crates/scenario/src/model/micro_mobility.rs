@@ -13,6 +13,9 @@ pub struct MicroMobility {
     pub routers: Vec<NodeId>,
     /// How packets find the mobile nodes inside.
     pub protocol: MicroProtocol,
+    /// From one advertisement of a base station to its next: a mobile node that has come tells the network when it hears one. Zero: at once,
+    /// told by the link layer.
+    pub advertisement_interval: Duration,
 }
 
 /// A protocol of micro-mobility with its settings.

@@ -39,7 +39,10 @@ Packets go by the links of the file, and by no others: what one station sends to
 stations hear each other and send at the same rate. Frames that collide are all lost; frames that are not acknowledged are sent again, \
 after a back-off from a window that doubles, and dropped as `retry-limit` when the limit is reached. What is sent to a mobile node that \
 has left the cell is sent as often, and then dropped as `link-down`. A packet takes 36 bytes of header, LLC and check sequence with it. \
-Beacons and associations are not on the air; how long a handover takes says `link_layer` of `[[handover]]`.\n\n\
+Beacons and associations are not on the air; how long a handover takes says `link_layer` of `[[handover]]`. In a domain of micro-mobility \
+the radio of many mobile nodes can be on a channel, `radio = { medium = \"cell-1\", between = [\"station-*\", \"mobile-*\"] }`: all base stations and \
+mobile nodes are then its stations, a second radio one more. A base station drops what waits for a radio that leaves it, and repeats a frame that it \
+has begun until the limit.\n\n\
 | | 802.11b | 802.11g | 802.11g, `protection` |\n\
 |---|---|---|---|\n\
 | IEEE 802.11-2012 | clause 17, table 17-5 | clause 19, table 19-8 | clauses 19 and 9.23 |\n\

@@ -58,6 +58,14 @@ for the mobile node, or `\"unf\"` (unicast non-forwarding) or `\"mnf\"` (multica
             "Where the domain begins: every way from a base station to the home agent leads through this node.",
         ),
         key(
+            "advertisement_interval",
+            "duration",
+            "`\"0 s\"`",
+            "From one advertisement of a base station to its next. Each base station has instants of its own, which are drawn, and a mobile node that \
+has come to it notices by the first one that it hears, and tells the network then. `\"0 s\"`: its link layer tells it at once. Whether it is there \
+is known to the base station from its link layer. Advertisements take no time on the air.",
+        ),
+        key(
             "trigger",
             "word",
             "`\"none\"`",

@@ -108,7 +108,7 @@ const ANNOUNCED: &str = "micro_mobility.trigger=source";
 const KEPT: &str = "micro_mobility.trigger=source\nmicro_mobility.buffer=true";
 const SEMI_SOFT: &str = "micro_mobility.protocol=cellular-ip\nmicro_mobility.handover=semi-soft";
 /// Key, what is there without it, and what it is.
-const OF_DOMAINS: [(&Section, &str, &str, &str); 17] = [
+const OF_DOMAINS: [(&Section, &str, &str, &str); 18] = [
     (&micro_mobility::MICRO_MOBILITY, "protocol", "", "micro_mobility.protocol=hawaii"),
     (&micro_mobility::MICRO_MOBILITY, "handover", "micro_mobility.protocol=cellular-ip", SEMI_SOFT),
     (&micro_mobility::MICRO_MOBILITY, "delay", SEMI_SOFT, "micro_mobility.delay=20 ms"),
@@ -121,6 +121,12 @@ const OF_DOMAINS: [(&Section, &str, &str, &str); 17] = [
     (&micro_mobility::MICRO_MOBILITY, "gateway", "", "micro_mobility.gateway=entrance"),
     (&micro_mobility::MICRO_MOBILITY, "trigger", "", ANNOUNCED),
     (&micro_mobility::MICRO_MOBILITY, "car_set", "micro_mobility.trigger=path", "micro_mobility.car_set=2"),
+    (
+        &micro_mobility::MICRO_MOBILITY,
+        "advertisement_interval",
+        "",
+        "micro_mobility.advertisement_interval=1 s",
+    ),
     (&micro_mobility::MICRO_MOBILITY, "lead", ANNOUNCED, "micro_mobility.lead=200 ms"),
     (&micro_mobility::MICRO_MOBILITY, "buffer", ANNOUNCED, "micro_mobility.buffer=true"),
     (&micro_mobility::MICRO_MOBILITY, "bicast", "", "micro_mobility.bicast=1 s"),

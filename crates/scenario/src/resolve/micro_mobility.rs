@@ -64,7 +64,8 @@ impl Network {
             let hint = "write \"all\" for all of them".to_owned();
             problems.add((*origin, path), count.to_string(), expected, Some(hint));
         }
-        Some(MicroMobility { gateway, routers, protocol: draft.protocol? })
+        let advertisement_interval = draft.advertisement_interval;
+        Some(MicroMobility { gateway, routers, protocol: draft.protocol?, advertisement_interval })
     }
 
     /// The nodes below the gateway, each behind the one that it hangs on.

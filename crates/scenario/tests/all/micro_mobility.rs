@@ -107,6 +107,56 @@ fn a_walk_is_given_or_drawn() {
 }
 
 #[test]
+fn a_walk_out_of_a_file_is_looked_up_and_errors_name_its_line() {
+    let folder = std::env::temp_dir().join(format!("careof-scenario-walk-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = DOMAIN.replace("every = \"3 s\"", "walk = \"a.csv\"");
+    let load = |walk: &str, text: &str| {
+        std::fs::write(folder.join("a.csv"), walk).unwrap();
+        std::fs::write(folder.join("domain.toml"), text).unwrap();
+        Scenario::load(&folder.join("domain.toml"), &[])
+    };
+    let found = load("time_s,station\n0,station-3\n7.5,station-1\n", &text).unwrap();
+    let fleet = found.mobility.unwrap().fleet.unwrap();
+    assert_eq!(fleet.walk, Walk::Trace(vec![(Duration::ZERO, 2), (Duration::from_millis(7_500), 0)]));
+    assert_eq!(fleet.first_handover(2), Some(Duration::from_millis(7_500)));
+    let wrong = |walk: &str, text: &str| load(walk, text).unwrap_err().to_string();
+    let error = wrong("time_s,station\n0,station-3\n7,station-9\n", &text);
+    assert!(error.contains("another station in a.csv, line 3"), "{error}");
+    let error = wrong("time_s,station\n9,station-3\n7,station-1\n", &text);
+    assert!(error.contains("an earlier time in a.csv, line 3"), "{error}");
+    let error = wrong("time_s,station\n0,station-3\n0.05,station-1\n", &text);
+    assert!(error.contains("must be shorter"), "{error}");
+    let both = text.replace("walk = ", "every = \"1 s\"\nwalk = ");
+    let error = wrong("time_s,station\n0,station-3\n7,station-1\n", &both);
+    assert!(error.contains("the file of the walk says when each handover is"), "{error}");
+    let missing = text.replace("a.csv", "b.csv");
+    let error = wrong("time_s,station\n", &missing);
+    assert!(error.contains("counts from the folder of the scenario"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn mobile_nodes_share_a_channel_in_a_domain_only() {
+    let air = "[media.air]\nkind = \"802.11b\"\n[micro_mobility]";
+    let shared = DOMAIN.replace("preset = \"wavelan\"", "medium = \"air\"").replace("[micro_mobility]", air);
+    let scenario = parse(&shared);
+    let fleet = scenario.mobility.as_ref().unwrap().fleet.as_ref().unwrap();
+    let names: Vec<&str> =
+        scenario.media[0].stations.iter().map(|node| scenario.node(*node).name.as_str()).collect();
+    // Five base stations, and behind them two radios for each of three mobile nodes.
+    assert_eq!(names[..5], ["station-1", "station-2", "station-3", "station-4", "station-5"]);
+    assert_eq!(names[5..], ["mobile-1", "mobile-2", "mobile-3", "mobile-1", "mobile-2", "mobile-3"]);
+    assert!(scenario.links[fleet.radio.0..].iter().all(|link| link.medium.is_some()));
+    let error = |text: &str| Scenario::parse("domain.toml", text, &[]).unwrap_err().to_string();
+    let cable = shared.replace("kind = \"802.11b\"", "rate = \"10 Mbit/s\"\ndelay = \"1 us\"");
+    assert!(error(&cable).contains("share a radio channel, not a cable"), "{}", error(&cable));
+    let alone = shared.replace("[micro_mobility]\nprotocol = \"building-blocks\"\ntrigger = \"source\"", "");
+    let alone = alone.replace("overlap = \"100 ms\"", "");
+    assert!(error(&alone).contains("share a radio channel in a domain"), "{}", error(&alone));
+}
+
+#[test]
 fn a_buffer_is_short_or_a_table() {
     let buffer = |text: &str| {
         let scenario = parse(&DOMAIN.replace("\"source\"", &format!("\"source\"\nbuffer = {text}")));

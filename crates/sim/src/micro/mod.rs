@@ -40,6 +40,8 @@ pub(crate) struct Domain {
     confirms: bool,
     round: Option<Round>,
     walk: Walk,
+    /// From one advertisement of a base station to its next; zero where the link layer says who is there.
+    advertisement_interval: Duration,
     /// The way down of the first radio of the first mobile node.
     first_radio: OneWayId,
 }
@@ -65,11 +67,15 @@ struct Station {
     node: NodeId,
     address: Locator,
     cell: InterfaceIndex,
+    /// When it advertises itself for the first time, behind the beginning of the run.
+    first_advertisement: Duration,
 }
 
 /// A mobile node in the domain.
 struct DomainHost {
     agent: MobileHost,
+    /// When it hears where it is, and the address of that base station.
+    hears: Option<(Instant, Locator)>,
     slot: Slot,
     walker: Walker,
 }
@@ -173,6 +179,7 @@ impl Simulation {
             confirms,
             round: fleet.round,
             walk: fleet.walk.clone(),
+            advertisement_interval: self.advertisement_interval(),
             first_radio: careof_plan::down_of(fleet.radio),
         };
         let index = |interface: InterfaceId| InterfaceIndex(interface.0);
@@ -197,7 +204,8 @@ impl Simulation {
             .into_iter()
             .filter_map(|node| {
                 let cell = self.topology.place(node).cell?;
-                Some(Station { node, address: cell.address, cell: cell.interface })
+                let first_advertisement = self.first_advertisement(node);
+                Some(Station { node, address: cell.address, cell: cell.interface, first_advertisement })
             })
             .collect();
         for (n, (node, config)) in hosts.into_iter().enumerate() {
@@ -205,6 +213,7 @@ impl Simulation {
             let random = self.stream(&format!("walk.{name}"));
             domain.hosts.push(DomainHost {
                 agent: MobileHost::new(config)?,
+                hears: None,
                 slot: self.add_component(Component::Domain(node)),
                 walker: Walker::new(&fleet, n, random),
             });
@@ -219,6 +228,20 @@ impl Simulation {
         Ok(())
     }
 
+    fn advertisement_interval(&self) -> Duration {
+        let mobility = self.scenario.mobility.as_ref();
+        let domain = mobility.and_then(|mobility| mobility.micro_mobility.as_ref());
+        domain.map_or(Duration::ZERO, |domain| domain.advertisement_interval)
+    }
+
+    /// When a base station advertises itself for the first time: no two have their instants in common but by chance.
+    fn first_advertisement(&self, station: NodeId) -> Duration {
+        let interval = u64::try_from(self.advertisement_interval().as_nanos()).unwrap_or(u64::MAX);
+        let name = &self.node(station).place.name;
+        let draw = || self.stream(&format!("advertisement.{name}")).below(interval);
+        Duration::from_nanos(if interval == 0 { 0 } else { draw() })
+    }
+
     /// A deadline of a router of the domain, or of a mobile node in it, has come.
     pub(crate) fn domain_timeout(&mut self, node: NodeId) {
         let now = self.now;
@@ -227,6 +250,9 @@ impl Simulation {
         match mobile {
             Some(mobile) => {
                 if let Some(host) = domain.hosts.get_mut(mobile) {
+                    if let Some((_, station)) = host.hears.take_if(|(at, _)| *at <= now) {
+                        host.agent.attached(now, station.to_ipv4());
+                    }
                     host.agent.handle_timeout(now);
                 }
                 self.drive_host(mobile);

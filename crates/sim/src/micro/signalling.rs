@@ -134,7 +134,8 @@ impl Simulation {
         }
         let Some(host) = self.micro.as_mut().and_then(|domain| domain.hosts.get_mut(mobile)) else { return };
         let deadline = host.agent.next_timeout().map(|(at, _)| at);
-        self.queue.set(host.slot, deadline);
+        let hears = host.hears.map(|(at, _)| at);
+        self.queue.set(host.slot, deadline.into_iter().chain(hears).min());
     }
 
     fn send_for_router(&mut self, node: NodeId, transmit: Transmit) {

@@ -10,7 +10,7 @@ use crate::agents::Agent;
 use crate::observer::Note;
 use crate::simulation::Simulation;
 
-use super::Station;
+use super::{Domain, Station};
 
 /// The only interface of a mobile node, whichever of its radios is behind it.
 const RADIO: InterfaceId = InterfaceId(0);
@@ -38,7 +38,7 @@ pub(crate) struct Walker {
     target: usize,
     /// Random waypoint: where it wants to end up.
     waypoint: usize,
-    /// Steps of a given walk.
+    /// Steps of a given walk, or of one out of a file.
     steps: usize,
     next: Step,
     /// When the next handover is.
@@ -108,6 +108,10 @@ impl Walker {
                 self.steps = (self.steps + 1) % stations.len().max(1);
                 stations.get(self.steps).copied().unwrap_or_default()
             }
+            Walk::Trace(steps) => {
+                self.steps += 1;
+                steps.get(self.steps).map_or(self.target, |(_, station)| *station)
+            }
             Walk::RandomWaypoint => {
                 while self.waypoint == self.target && count > 1 {
                     self.waypoint = self.random.below(count as u64) as usize;
@@ -115,6 +119,15 @@ impl Walker {
                 if self.waypoint > self.target { self.target + 1 } else { self.target.saturating_sub(1) }
             }
         }
+    }
+}
+
+impl Domain {
+    /// When a mobile node leaves the station that it goes to now, where the walk has its own times; never behind the last.
+    fn next_traced(&self, mobile: usize) -> Option<Instant> {
+        let Walk::Trace(steps) = &self.walk else { return None };
+        let next = steps.get(self.hosts.get(mobile)?.walker.steps + 1);
+        Some(next.map_or(Instant::MAX, |(at, _)| Instant::ZERO + *at))
     }
 }
 
@@ -143,8 +156,9 @@ impl Simulation {
                 }
                 let node = self.node_of_host(mobile);
                 self.note(node, None, Note::Handover("initiated"), format_args!(""));
+                let traced = self.micro.as_ref().and_then(|domain| domain.next_traced(mobile));
                 if let Some(walker) = self.walker(mobile) {
-                    walker.mark += round.every;
+                    walker.mark = traced.unwrap_or_else(|| walker.mark + round.every);
                     walker.draw(round.spread);
                     walker.in_use = if round.overlap.is_zero() { walker.in_use } else { 1 - walker.in_use };
                     walker.next = if round.overlap.is_zero() { Step::Arrive } else { Step::EndOverlap };
@@ -176,10 +190,10 @@ impl Simulation {
         let Some(domain) = &mut self.micro else { return };
         let (lead, round, count) = (domain.lead, domain.round, domain.stations.len());
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
-        if round.is_none() {
+        let walker = &mut host.walker;
+        if round.is_none() || walker.leaves == Instant::MAX {
             return;
         }
-        let walker = &mut host.walker;
         walker.target = walker.choose(&domain.walk, count);
         let (next, at) = match lead {
             Some(lead) => {
@@ -199,20 +213,15 @@ impl Simulation {
         let Some(domain) = &mut self.micro else { return };
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
         let which = host.walker.in_use;
-        let Some(&Station { node: station, address, cell }) = domain.stations.get(host.walker.target) else {
-            return;
-        };
+        let Some(&base) = domain.stations.get(host.walker.target) else { return };
+        let Station { node: station, address, cell, .. } = base;
         let is_first = !std::mem::replace(&mut host.walker.has_come, true);
         host.walker.at[which] = Some(host.walker.target);
         let down = domain.radio(mobile, which);
         let up = OneWayId(down.0 + 1);
-        self.links[down.0 as usize].from = station;
-        let way = &mut self.links[up.0 as usize];
-        (way.to, way.to_interface) = (station, cell);
-        for way in [down, up] {
-            self.links[way.0 as usize].link.set_up(now);
-            self.link_timeout(way);
-        }
+        self.turn_radio(down, station, cell);
+        self.bring_up(down);
+        self.bring_up(up);
         // The interface of the mobile node is the radio in use.
         if let Some(interface) = self.node_mut(node).place.interfaces.first_mut() {
             (interface.out, interface.peer, interface.peer_address) = (up, station, address);
@@ -221,7 +230,8 @@ impl Simulation {
         if self.micro.as_ref().is_some_and(|domain| domain.is_semi_soft) {
             self.end_semi_soft(mobile);
         }
-        self.attached(mobile, station, home, address);
+        let hears = if is_first { now } else { self.next_advertisement(&base) };
+        self.attached(mobile, (station, home), (address, hears));
         self.route_is_there(mobile, station);
         if is_first {
             self.link_changed(node, RADIO, true);
@@ -233,14 +243,35 @@ impl Simulation {
         }
     }
 
-    fn attached(&mut self, mobile: usize, station: NodeId, home: Locator, address: Locator) {
+    /// When a base station advertises itself next; now where the link layer says who is there.
+    fn next_advertisement(&self, base: &Station) -> Instant {
+        let interval = self.micro.as_ref().map_or(Duration::ZERO, |domain| domain.advertisement_interval);
+        if interval.is_zero() {
+            return self.now;
+        }
+        let since_first = self.now.since_start().saturating_sub(base.first_advertisement).as_nanos();
+        let before = since_first.div_ceil(interval.as_nanos()) * interval.as_nanos();
+        let next = u64::try_from(before).map_or(Duration::MAX, Duration::from_nanos);
+        Instant::ZERO + base.first_advertisement.saturating_add(next)
+    }
+
+    /// The link layer of a mobile node is at a station, whose address it hears at an instant, now or later.
+    fn attached(
+        &mut self,
+        mobile: usize,
+        (station, home): (NodeId, Locator),
+        (address, hears): (Locator, Instant),
+    ) {
         let now = self.now;
         let Some(domain) = &mut self.micro else { return };
         if let Some(router) = domain.router(station) {
             router.agent.note_attached(now, home.to_ipv4());
         }
         if let Some(host) = domain.hosts.get_mut(mobile) {
-            host.agent.attached(now, address.to_ipv4());
+            host.hears = (hears > now).then_some((hears, address));
+            if host.hears.is_none() {
+                host.agent.attached(now, address.to_ipv4());
+            }
         }
         self.drive_router(station);
         self.drive_host(mobile);
@@ -257,14 +288,12 @@ impl Simulation {
         let Some(station) = host.walker.at[which].take() else { return };
         let Some(&Station { node: station, address, .. }) = domain.stations.get(station) else { return };
         host.agent.detached(now, address.to_ipv4());
+        host.hears.take_if(|(_, station)| *station == address);
         let down = domain.radio(mobile, which);
         if let Some(router) = domain.router(station) {
             router.agent.note_detached(now, home);
         }
-        for way in [down, OneWayId(down.0 + 1)] {
-            self.links[way.0 as usize].link.set_down(now, Fate::Drop, Fate::Drop);
-            self.link_timeout(way);
-        }
+        self.turn_off_radio(down);
         self.drive_router(station);
         self.drive_host(mobile);
     }
@@ -274,18 +303,16 @@ impl Simulation {
         let node = self.node_of_host(mobile);
         let Some(domain) = &mut self.micro else { return };
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
-        let Some(&Station { node: station, address, cell }) = domain.stations.get(host.walker.target) else {
+        let Some(&Station { node: station, address, cell, .. }) = domain.stations.get(host.walker.target)
+        else {
             return;
         };
         host.agent.announce(now, &[address.to_ipv4()]);
         if domain.is_semi_soft {
             // Its other radio sends to the next base station, and listens to nobody yet.
             let down = domain.radio(mobile, 1 - domain.hosts[mobile].walker.in_use);
-            let up = OneWayId(down.0 + 1);
-            let way = &mut self.links[up.0 as usize];
-            (way.to, way.to_interface) = (station, cell);
-            way.link.set_up(now);
-            self.link_timeout(up);
+            self.turn_radio(down, station, cell);
+            self.bring_up(OneWayId(down.0 + 1));
         }
         let next = self.topology.place(station).name.clone();
         self.note(node, None, Note::Handover("announced"), format_args!("to {next}"));
@@ -294,14 +321,12 @@ impl Simulation {
 
     /// What a mobile node announced is over: it has come, and its other radio is on no base station, unless they overlap.
     fn end_semi_soft(&mut self, mobile: usize) {
-        let now = self.now;
         let Some(domain) = &self.micro else { return };
         let Some(host) = domain.hosts.get(mobile) else { return };
         let other = 1 - host.walker.in_use;
         if host.walker.at[other].is_none() {
             let up = OneWayId(domain.radio(mobile, other).0 + 1);
-            self.links[up.0 as usize].link.set_down(now, Fate::Drop, Fate::Drop);
-            self.link_timeout(up);
+            self.take_down(up, Fate::Drop, Fate::Drop);
         }
     }
 

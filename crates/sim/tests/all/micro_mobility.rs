@@ -185,6 +185,83 @@ fn a_given_walk_is_walked() {
     assert!([2, 3].iter().all(|n| delivered(*n) < 100));
 }
 
+/// A channel of 802.11 in place of the radios.
+const CHANNEL: [&str; 2] = [
+    "media.air={ kind = \"802.11b\", rate = \"11 Mbit/s\", queue = \"20 packets\" }",
+    "links.radio={ medium = \"air\", between = [\"station-*\", \"mobile-*\"] }",
+];
+
+#[test]
+fn mobile_nodes_that_share_a_channel_go_from_station_to_station_and_no_packet_is_unaccounted_for() {
+    for words in BLOCKS {
+        // All books are balanced at the end of a run.
+        let (summary, _) = run(&[words, &CHANNEL].concat(), false);
+        let roaming = summary.roaming.as_ref().unwrap();
+        assert!((27..=30).contains(&roaming.handovers), "{words:?}: {roaming:?}");
+        assert!(roaming.not_ready <= 1, "{words:?}: {roaming:?}");
+        for flow in &summary.flows {
+            assert!(flow.last_delivery.unwrap() > careof_base::Instant::from_secs(26), "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn stations_of_one_channel_share_its_rate_while_the_network_sends_to_both() {
+    let air = "media.air={ kind = \"802.11b\", rate = \"2 Mbit/s\" }";
+    let of = |overlap: &str| {
+        let (bicast, overlap) =
+            (format!("micro_mobility.bicast={overlap}"), format!("handover.overlap={overlap}"));
+        let window = "flow.download.tcp={ profile = \"sack\", window = \"20000 B\" }";
+        let words = ["mobility.nodes=1", CHANNEL[1], air, window, &bicast, &overlap];
+        run(&words, false).0.flows[0].goodput_bps
+    };
+    // 2 of 3 seconds instead of a fifteenth of them, and every packet in them is on the air twice.
+    assert!(of("2 s") < 0.85 * of("200 ms"));
+}
+
+#[test]
+fn a_mobile_node_tells_the_network_when_it_hears_the_next_advertisement() {
+    let words = ["handover.interruption=200 ms", "micro_mobility.advertisement_interval=700 ms"];
+    let (summary, _) = run(&words, false);
+    let roaming = summary.roaming.unwrap();
+    let (least, most) = (roaming.interruption_min.unwrap(), roaming.interruption_max.unwrap());
+    assert!(least > Duration::from_millis(210), "{least:?}");
+    assert!(most > Duration::from_millis(400) && most < Duration::from_millis(913), "{most:?}");
+    assert!((27..=30).contains(&roaming.handovers) && roaming.not_ready <= 1, "{roaming:?}");
+}
+
+#[test]
+fn a_candidate_without_a_buffer_does_not_wait_to_be_told_who_is_there() {
+    let gap =
+        ["handover.interruption=50 ms", "micro_mobility.advertisement_interval=2 s", "mobility.nodes=1"];
+    let goodput = |more: &[&str]| run(&[&gap[..], more].concat(), false).0.flows[0].goodput_bps;
+    // Without a trigger nothing comes before the mobile node has heard where it is.
+    assert!(goodput(&["micro_mobility.trigger=source"]) > goodput(&[]));
+}
+
+#[test]
+fn a_walk_out_of_a_file_has_its_own_times() {
+    let folder = std::env::temp_dir().join(format!("careof-walk-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("commute.csv"), "time_s,station\n0,station-2\n4,station-5\n20.5,station-1\n")
+        .unwrap();
+    let text = DOMAIN.replace("every = \"3 s\"", "walk = \"commute.csv\"").replace("nodes = 3", "nodes = 1");
+    let file = folder.join("domain.toml");
+    fs::write(&file, text).unwrap();
+    let scenario = Scenario::load(&file, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    fs::remove_dir_all(&folder).unwrap();
+    let observation = Observation { trace: true, ..Observation::default() };
+    let (summary, _) = finish(Simulation::new(scenario, "domain.toml", 0, observation).unwrap());
+    assert_eq!(summary.roaming.unwrap().handovers, 2);
+    let delivered = |n: usize| {
+        let name = format!("cell-{n}.down");
+        summary.links.iter().find(|link| link.name == name).unwrap().delivered_packets
+    };
+    // 4, 16.5 and 9.5 seconds of a download; advertisements of the foreign agent go to all cells.
+    assert!(delivered(5) > delivered(1) && delivered(1) > delivered(2) && delivered(2) > 100);
+    assert!([3, 4].iter().all(|n| delivered(*n) < 100));
+}
+
 #[test]
 fn every_ready_scenario_of_a_domain_runs_and_its_books_balance() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/micromobility");
@@ -201,7 +278,7 @@ fn every_ready_scenario_of_a_domain_runs_and_its_books_balance() {
         let roaming = summary.roaming.unwrap();
         assert!((19..=20).contains(&roaming.handovers), "{name}: {roaming:?}");
         assert!(roaming.not_ready <= 1, "{name}: {roaming:?}");
-        assert!(summary.flows[0].goodput_bps > 1e6, "{name}: {}", summary.flows[0].goodput_bps);
+        assert!(summary.flows[0].goodput_bps > 0.7e6, "{name}: {}", summary.flows[0].goodput_bps);
     }
 }
 
