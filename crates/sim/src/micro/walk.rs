@@ -1,10 +1,9 @@
 //! The way of the mobile nodes from base station to base station.
 
-use careof_base::{Duration, Instant, RandomStream};
+use careof_base::Instant;
 use careof_link::Fate;
 use careof_mobility::{InterfaceId, Notice};
-use careof_plan::{Locator, NodeId, OneWayId};
-use careof_scenario::{Fleet, Walk};
+use careof_plan::{Itinerary, Locator, NodeId, OneWayId};
 
 use crate::agents::Agent;
 use crate::observer::Note;
@@ -34,41 +33,16 @@ pub(crate) struct Walker {
     at: [Option<usize>; 2],
     /// The radio that it sends by.
     in_use: usize,
-    /// The station that it goes to, or is at.
-    target: usize,
-    /// Random waypoint: where it wants to end up.
-    waypoint: usize,
-    /// Steps of a given walk.
-    steps: usize,
+    path: Itinerary,
     next: Step,
-    /// When the next handover is.
-    leaves: Instant,
-    /// When it would be without any spread.
-    mark: Instant,
     /// Whether it has been at a station.
     has_come: bool,
-    random: RandomStream,
 }
 
 impl Walker {
-    /// The `n`th of a fleet, about to come to its first station.
-    pub(super) fn new(fleet: &Fleet, n: usize, random: RandomStream) -> Self {
-        let first = fleet.first_station(n);
-        let mark = fleet.first_handover(n).map_or(Instant::MAX, |span| Instant::ZERO + span);
-        let mut walker = Self {
-            at: [None; 2],
-            in_use: 0,
-            target: first,
-            waypoint: first,
-            steps: 0,
-            next: Step::Arrive,
-            leaves: mark,
-            mark,
-            has_come: false,
-            random,
-        };
-        walker.draw(fleet.round.map_or(Duration::ZERO, |round| round.spread));
-        walker
+    /// One that is about to come to its first station.
+    pub(super) const fn new(path: Itinerary) -> Self {
+        Self { at: [None; 2], in_use: 0, path, next: Step::Arrive, has_come: false }
     }
 
     /// The station that it sends to.
@@ -83,38 +57,12 @@ impl Walker {
 
     /// The station that it goes to, or is at.
     pub(super) const fn target(&self) -> usize {
-        self.target
+        self.path.target
     }
 
     /// The radio on the station that is asked for.
     pub(super) fn radio_at(&self, is_it: impl Fn(usize) -> bool) -> Option<usize> {
         (0..2).find(|which| self.at[*which].is_some_and(&is_it))
-    }
-
-    /// Draws when the next handover is.
-    fn draw(&mut self, spread: Duration) {
-        let most = u64::try_from(spread.as_nanos()).unwrap_or(u64::MAX - 1);
-        self.leaves = match (self.mark, most) {
-            (Instant::MAX, _) | (_, 0) => self.mark,
-            (mark, most) => mark + Duration::from_nanos(self.random.below(most + 1)),
-        };
-    }
-
-    /// Chooses the next of `count` stations.
-    fn choose(&mut self, walk: &Walk, count: usize) -> usize {
-        match walk {
-            Walk::Round => (self.target + 1) % count.max(1),
-            Walk::Given(stations) => {
-                self.steps = (self.steps + 1) % stations.len().max(1);
-                stations.get(self.steps).copied().unwrap_or_default()
-            }
-            Walk::RandomWaypoint => {
-                while self.waypoint == self.target && count > 1 {
-                    self.waypoint = self.random.below(count as u64) as usize;
-                }
-                if self.waypoint > self.target { self.target + 1 } else { self.target.saturating_sub(1) }
-            }
-        }
     }
 }
 
@@ -132,7 +80,7 @@ impl Simulation {
                 self.announce(mobile);
                 if let Some(walker) = self.walker(mobile) {
                     walker.next = Step::Leave;
-                    let leaves = walker.leaves;
+                    let leaves = walker.path.leaves;
                     self.wake_roamer(mobile, leaves);
                 }
             }
@@ -144,8 +92,7 @@ impl Simulation {
                 let node = self.node_of_host(mobile);
                 self.note(node, None, Note::Handover("initiated"), format_args!(""));
                 if let Some(walker) = self.walker(mobile) {
-                    walker.mark += round.every;
-                    walker.draw(round.spread);
+                    walker.path.leave(round.every, round.spread);
                     walker.in_use = if round.overlap.is_zero() { walker.in_use } else { 1 - walker.in_use };
                     walker.next = if round.overlap.is_zero() { Step::Arrive } else { Step::EndOverlap };
                 }
@@ -174,19 +121,18 @@ impl Simulation {
     fn plan_handover(&mut self, mobile: usize) {
         let now = self.now;
         let Some(domain) = &mut self.micro else { return };
-        let (lead, round, count) = (domain.lead, domain.round, domain.stations.len());
+        let lead = domain.lead;
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
-        if round.is_none() {
-            return;
-        }
+        let fleet = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
+        let Some(fleet) = fleet.filter(|fleet| fleet.round.is_some()) else { return };
         let walker = &mut host.walker;
-        walker.target = walker.choose(&domain.walk, count);
+        walker.path.choose(fleet);
         let (next, at) = match lead {
             Some(lead) => {
-                let before = walker.leaves.since_start().saturating_sub(lead);
+                let before = walker.path.leaves.since_start().saturating_sub(lead);
                 (Step::Announce, (Instant::ZERO + before).max(now))
             }
-            None => (Step::Leave, walker.leaves),
+            None => (Step::Leave, walker.path.leaves),
         };
         walker.next = next;
         self.wake_roamer(mobile, at);
@@ -199,11 +145,12 @@ impl Simulation {
         let Some(domain) = &mut self.micro else { return };
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
         let which = host.walker.in_use;
-        let Some(&Station { node: station, address, cell }) = domain.stations.get(host.walker.target) else {
+        let Some(&Station { node: station, address, cell }) = domain.stations.get(host.walker.path.target)
+        else {
             return;
         };
         let is_first = !std::mem::replace(&mut host.walker.has_come, true);
-        host.walker.at[which] = Some(host.walker.target);
+        host.walker.at[which] = Some(host.walker.path.target);
         let down = domain.radio(mobile, which);
         let up = OneWayId(down.0 + 1);
         self.links[down.0 as usize].from = station;
@@ -274,7 +221,8 @@ impl Simulation {
         let node = self.node_of_host(mobile);
         let Some(domain) = &mut self.micro else { return };
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
-        let Some(&Station { node: station, address, cell }) = domain.stations.get(host.walker.target) else {
+        let Some(&Station { node: station, address, cell }) = domain.stations.get(host.walker.path.target)
+        else {
             return;
         };
         host.agent.announce(now, &[address.to_ipv4()]);
