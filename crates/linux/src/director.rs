@@ -415,33 +415,6 @@ impl Director {
         Ok(())
     }
 
-    /// A step of a mobile node's walk through a domain. Its links do what is theirs by themselves.
-    fn take_walk_step(&mut self, at: Instant, step: WalkStep) -> Result<(), WorldError> {
-        let Some(domain) = &mut self.domain else { return Ok(()) };
-        let mobile = domain.mobile();
-        domain.take_step(step);
-        match step {
-            WalkStep::Handover => self.books.note(at, Record::Leaves { node: mobile }),
-            WalkStep::Announce(station) => {
-                let next = domain.plan.stations.get(station).map(|next| self.topology.place(*next));
-                let text = next.map_or_else(String::new, |next| format!("to {}", next.name));
-                self.books.note(at, Record::MoveAnnounced { node: mobile, text });
-            }
-            // The first base station: its interface is there from now on.
-            WalkStep::Come(_) if self.waits_for_station => {
-                self.waits_for_station = false;
-                if let Some(cells) = &self.network.cells {
-                    cells.mobile.set_carrier(true)?;
-                    if let Some(agent) = self.agents.iter().find(|agent| agent.node == mobile) {
-                        agent.switch_to(0, &self.scenario.link(cells.radio).name, Notice::None);
-                    }
-                }
-            }
-            WalkStep::Come(_) | WalkStep::Leave(_) => {}
-        }
-        Ok(())
-    }
-
     /// The agent that is to buffer until a handover is over hears of it, too.
     fn announce_to_agent(&self, handover: &Handover) {
         let node = self.topology.entrance(down_of(handover.from));

@@ -12,6 +12,7 @@ use careof_agent::{
 };
 use careof_base::Instant;
 use careof_lab::{Clock, Error};
+use careof_mobility::Notice;
 use careof_mobility::micro::{BufferCounters, Counters, Event, HostEvent};
 use careof_plan::{DomainPlan, NodeId, Topology, WalkStep};
 use careof_scenario::Scenario;
@@ -19,7 +20,9 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
+use crate::books::Record;
 use crate::cells::Cells;
+use crate::director::Director;
 use crate::error::WorldError;
 use crate::network::Network;
 use crate::report::Report;
@@ -210,6 +213,35 @@ impl Domain {
     }
 }
 
+impl Director {
+    /// A step of a mobile node's walk through a domain. Its links do what is theirs by themselves.
+    pub(crate) fn take_walk_step(&mut self, at: Instant, step: WalkStep) -> Result<(), WorldError> {
+        let Some(domain) = &mut self.domain else { return Ok(()) };
+        let mobile = domain.mobile();
+        domain.take_step(step);
+        match step {
+            WalkStep::Handover => self.books.note(at, Record::Leaves { node: mobile }),
+            WalkStep::Announce(station) => {
+                let next = domain.plan.stations.get(station).map(|next| self.topology.place(*next));
+                let text = next.map_or_else(String::new, |next| format!("to {}", next.name));
+                self.books.note(at, Record::MoveAnnounced { node: mobile, text });
+            }
+            // The first base station: its interface is there from now on.
+            WalkStep::Come(_) if self.waits_for_station => {
+                self.waits_for_station = false;
+                if let Some(cells) = &self.network.cells {
+                    cells.mobile.set_carrier(true)?;
+                    if let Some(agent) = self.agents.iter().find(|agent| agent.node == mobile) {
+                        agent.switch_to(0, &self.scenario.link(cells.radio).name, Notice::None);
+                    }
+                }
+            }
+            WalkStep::Come(_) | WalkStep::Leave(_) => {}
+        }
+        Ok(())
+    }
+}
+
 impl Member {
     fn start(
         node: NodeId,
@@ -275,7 +307,10 @@ fn carry(
         let _ = poll(&mut fds, PollTimeout::NONE);
         // Read before the orders are, so that none is slept over.
         let _ = bell.read();
-        let failed = |error| reports.send(Report::Failed(WorldError::agent(name, &error)));
+        let failed = |error| {
+            // Without a director nobody needs to know.
+            let _ = reports.send(Report::Failed(WorldError::agent(name, &error)));
+        };
         while let Ok(order) = orders.try_recv() {
             let done = match order {
                 Order::Stop(account) => {
@@ -297,11 +332,11 @@ fn carry(
                 }
             };
             if let Err(error) = done {
-                let _ = failed(error);
+                failed(error);
             }
         }
         if let Err(error) = carried.turn() {
-            let _ = failed(error);
+            failed(error);
             return;
         }
         carried.tell_events(node, reports);

@@ -128,8 +128,8 @@ mod tests {
     fn what_is_no_message_of_the_domain_is_none() {
         let packet = packet_of(HERE, THERE, b"words");
         let (header, payload) = Ipv4Header::parse(&packet).unwrap();
-        assert_eq!(message_in(&Ipv4Header { protocol: protocol::TCP, ..header.clone() }, payload), None);
-        assert_eq!(message_in(&Ipv4Header { more_fragments: true, ..header.clone() }, payload), None);
+        assert_eq!(message_in(&Ipv4Header { protocol: protocol::TCP, ..header }, payload), None);
+        assert_eq!(message_in(&Ipv4Header { more_fragments: true, ..header }, payload), None);
         let mut other = payload.to_vec();
         other[3] ^= 1;
         assert_eq!(message_in(&header, &other), None);
