@@ -16,7 +16,8 @@ const SEND_BUFFER: libc::c_int = 1 << 20;
 
 /// Hears and sends whole packets of IPv4 on one interface without link-layer addresses, such as a TUN device.
 ///
-/// The kernel has each packet that comes in as well: a host that is not to act on it forwards nothing, and has no address there.
+/// The kernel has each packet that comes in as well: a host that is not to act on it needs a strict reverse path filter there, which drops
+/// what has a source that no route of this interface leads to.
 #[derive(Debug)]
 pub struct LinkSocket {
     socket: Socket,

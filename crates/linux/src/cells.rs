@@ -12,6 +12,7 @@ use careof_plan::{DomainPlan, Locator, NodeId, Subnet, Topology, WalkStep};
 use careof_scenario::{LinkId, Scenario};
 
 use crate::error::WorldError;
+use crate::network::keep_from_kernel;
 
 /// The device of a gateway that is the domain to its host.
 pub(crate) const DOMAIN_DEVICE: &str = "careof-domain";
@@ -59,6 +60,8 @@ impl Cells {
             let own = format!("cell-{n}");
             let a = host(*station).attach(&device(&link.name, Locator::NOWHERE, link.down.mtu))?;
             let b = host(mobile).attach(&device(&own, Locator::NOWHERE, link.up.mtu))?;
+            keep_from_kernel(host(*station), &link.name)?;
+            keep_from_kernel(host(mobile), &own)?;
             let name = format!("{}.{}", link.name, topology.place(*station).name);
             let (forward, backward): (Config, Config) = (link.down.clone(), link.up.clone());
             stations.push((*station, emulator.add_link(LinkSpec { name, a, b, forward, backward })?, own));

@@ -83,6 +83,9 @@ impl Network {
                 let comes_and_goes = link.access && end == 1;
                 let unaddressed = comes_and_goes || is_inside;
                 let device = attach(&hosts, topology, ways[end], &link.name, mtu, (waits[end], unaddressed))?;
+                if is_inside {
+                    keep_from_kernel(&hosts[usize::from(topology.entrance(ways[end]).0)], &link.name)?;
+                }
                 if let (true, true, Some(mobility)) =
                     (comes_and_goes, is_mobile_ipv6(scenario), &scenario.mobility)
                 {
@@ -317,6 +320,12 @@ fn attach(
     };
     set_all(host, vec![parameter])?;
     Ok(tun)
+}
+
+/// Has the kernel act on nothing that comes in by an interface of a domain: none of its routes lead there, so that its reverse path filter drops
+/// everything, what is for an address of the host among it. Packet sockets have it before that.
+pub(crate) fn keep_from_kernel(host: &Host, name: &str) -> Result<(), Error> {
+    set_all(host, vec![(format!("net.ipv4.conf.{name}.rp_filter"), "1".to_owned())])
 }
 
 /// Has an interface of the mobile node form its addresses of what routers advertise, as the plan has them.

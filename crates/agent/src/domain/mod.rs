@@ -1,8 +1,8 @@
 //! Carries the routers and mobile nodes of a micro-mobility domain on this host.
 //!
 //! [`DomainRouter`] carries a gateway, a router or a base station, [`DomainHost`] a mobile node. Each hears every packet of its links by packet
-//! sockets, asks its agent, and sends by them again: the kernel forwards nothing inside a domain, and its hosts have no addresses there, so
-//! that it acts on nothing. To Mobile IP a domain is one link. On the gateway that is a TUN device, by which its foreign agent and its kernel send
+//! sockets, asks its agent, and sends by them again: whoever lays a host out sees to it that the kernel has no address on these links, and takes
+//! nothing that comes by them, for instance by a strict reverse path filter. To Mobile IP a domain is one link. On the gateway that is a TUN device, by which its foreign agent and its kernel send
 //! into the domain and what leaves the domain comes to them; on a mobile node it is a TUN device, too, its only interface, whichever base
 //! stations it is at.
 

@@ -70,7 +70,9 @@ impl Books {
         let enters = matches!(sighting.passage, Passage::Entered | Passage::Refused(_) | Passage::NoBuffer);
         let Entry { id: packet, is_moved } = if enters {
             let number = if sighting.passage == Passage::Entered { sighting.number } else { 0 };
-            self.datagrams.enter(at, content, way.0, number)
+            // Each cell is a link of its own, although all of them are one radio.
+            let cell = |station: NodeId| self.ways.len() as u32 + 2 * u32::from(station.0) + way.0 % 2;
+            self.datagrams.enter(at, content, station.map_or(way.0, cell), number)
         } else {
             let id = self.datagrams.leave(sighting.number).unwrap_or(0);
             if sighting.passage == Passage::TakenBack {

@@ -36,6 +36,8 @@ fn check(ran: &Ran, name: &str, seconds: u64) {
     // Moves inside the domain are none of Mobile IP's.
     let mobility = mobility.as_ref().unwrap();
     assert_eq!(mobility.registrations_accepted, 1, "{}", told());
+    // A kernel that acted on messages of the domain would say to routers that nobody listens.
+    assert!(!mobility.discarded.contains_key("not-for-us"), "{}", told());
     let micro = micro_mobility.as_ref().unwrap();
     assert!(micro.messages_sent > roaming.handovers, "{}", told());
     let forged = ["bad-authenticator", "malformed", "wrong-interface", "wrong-source", "not-of-domain"];
