@@ -2,7 +2,7 @@
 //!
 //! [`Carrier`] carries one home agent, foreign agent, mobile node or correspondent node of `careof_mobility`: it owns the sockets, the
 //! tunnel device, the routes and the timer, and does what the agent decides. [`RouterAdvertiser`] has a host advertise itself as a router
-//! to mobile nodes of Mobile IPv6.
+//! to mobile nodes of Mobile IPv6. [`DomainRouter`] and [`DomainHost`] carry the routers and mobile nodes of a micro-mobility domain.
 //!
 //! The rest makes a daemon of it, `careof-agent`: [`config`] reads its configuration, [`store`] keeps a home agent's
 //! bindings, [`command`] is its command line.
@@ -11,6 +11,7 @@ mod carrier;
 pub mod command;
 pub mod config;
 mod daemon;
+mod domain;
 pub mod store;
 
 pub use carrier::{
@@ -24,3 +25,6 @@ pub use carrier::{
 };
 #[doc(hidden)]
 pub use carrier::{abandon, refuse_readings};
+pub use domain::{
+    DomainHost, DomainHostSetup, DomainLink, DomainRouter, DomainRouterSetup, DomainTraffic, StationLink,
+};

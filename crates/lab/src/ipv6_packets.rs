@@ -11,7 +11,7 @@ use crate::ipv6_tunnel_socket::send_v6;
 use crate::socket::{PacketInfoV6, Socket, encode};
 
 /// `PACKET_IGNORE_OUTGOING` of `linux/if_packet.h`, since Linux 4.20.
-const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const IPV6: u16 = libc::ETH_P_IPV6 as u16;
 const RECEIVE_BUFFER: libc::c_int = 8 << 20;
 const SEND_BUFFER: libc::c_int = 1 << 20;

@@ -12,6 +12,7 @@
 //!   call; [`AgentSocket`], [`IcmpSocket`] and [`ArpSender`] carry what agents say to each other and to a link.
 //! - [`Ipv6TunnelSocket`], [`Icmpv6Socket`], [`Ipv6PacketSender`], [`Ipv6PacketWatch`] and [`Ipv4PacketSocket`] do the same for Mobile IPv6, whose extension
 //!   headers the kernel does not know; [`PacketGuard`] keeps packets with them from it.
+//! - [`LinkSocket`] hears and sends every packet of a link, for hosts that forward by decisions of their own.
 //! - [`Emulator`] carries packets between pairs of TUN devices as `careof_link` says.
 //!
 //! Everything is bound to file descriptors and threads: when the process ends, however it ends, the kernel
@@ -36,6 +37,7 @@ mod ipv4_packets;
 mod ipv6_link_sender;
 mod ipv6_packets;
 mod ipv6_tunnel_socket;
+mod link_socket;
 mod namespace;
 mod neighbour_watch;
 mod netlink;
@@ -72,6 +74,7 @@ pub use ipv4_packets::{Ipv4Packet, Ipv4PacketSocket};
 pub use ipv6_link_sender::Ipv6LinkSender;
 pub use ipv6_packets::{Ipv6PacketSender, Ipv6PacketWatch, SeenIpv6Packet};
 pub use ipv6_tunnel_socket::{Ipv6Outer, Ipv6TunnelPacket, Ipv6TunnelSocket};
+pub use link_socket::LinkSocket;
 pub use namespace::{Host, Realm};
 pub use neighbour_watch::{NeighbourWatch, SeenNeighbour, SeenRequest};
 pub use netlink::{

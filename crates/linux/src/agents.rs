@@ -20,6 +20,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
+use crate::cells::DOMAIN_DEVICE;
 use crate::error::WorldError;
 use crate::report::{AgentEvent, Report};
 
@@ -59,6 +60,7 @@ pub(crate) fn setup(
     plan: AgentPlan,
 ) -> Option<Setup> {
     let place = topology.place(node);
+    let cell = place.cell.map(|cell| Device::new(cell.interface.0, DOMAIN_DEVICE));
     let devices = place
         .interfaces
         .iter()
@@ -67,6 +69,7 @@ pub(crate) fn setup(
             let link = &scenario.links[interface.out.0 as usize / 2];
             Device::new(index as u16, link.name.clone())
         })
+        .chain(cell)
         .collect();
     let host = host_options(scenario);
     let assist = careof_plan::assists(scenario, topology, node);

@@ -1,7 +1,7 @@
 //! The thread that lets a run happen: it follows the script, opens flows when their path is there, and keeps the
 //! books of what everybody tells.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -12,8 +12,8 @@ use careof_metrics::Handover as MeasuredHandover;
 use careof_mobility::v4::{Change as BindingChange, DeliveryMethod, VisitorChanged};
 use careof_mobility::{HandoverEvent, InterfaceId, Notice, v4, v6};
 use careof_plan::{
-    Locator, NodeId, Plan, Side, Step, Topology, Tunnelling, announced_path, down_of, fate_of_queue,
-    first_peer, is_told, new_path, tunnel_overhead_on, up_of,
+    Locator, NodeId, Plan, Side, Step, Topology, Tunnelling, WalkStep, announced_path, down_of,
+    fate_of_queue, first_peer, is_told, new_path, tunnel_overhead_on, up_of,
 };
 use careof_scenario::{
     CareOf, Handover, HandoverStyle, LinkId, Protocol, QueuedFate, Role, Routing, Scenario,
@@ -22,6 +22,7 @@ use careof_scenario::{
 use crate::agents::AgentThread;
 use crate::application::Worker;
 use crate::books::{Books, HOLD, Record};
+use crate::domain::{Domain, DomainAccount};
 use crate::error::WorldError;
 use crate::media::{Attention, shortcuts};
 use crate::network::{Network, give_address};
@@ -131,6 +132,11 @@ pub(crate) struct Director {
     pub(crate) outcome: Arc<Outcome>,
     pub(crate) script: Vec<(Instant, Step)>,
     pub(crate) next_step: usize,
+    /// A domain of micro-mobility, and the way of the mobile node through it.
+    pub(crate) domain: Option<Domain>,
+    pub(crate) walk: VecDeque<(Instant, WalkStep)>,
+    /// The mobile node has been nowhere in it.
+    pub(crate) waits_for_station: bool,
     /// By how much it was late at most, for a step or for its next turn: as late as other threads may have been.
     pub(crate) lateness: Duration,
     /// By mobile node, as the topology counts them.
@@ -156,6 +162,7 @@ pub(crate) struct Finished {
     pub(crate) at: Instant,
     pub(crate) links: Vec<LinkReport>,
     pub(crate) agents: Vec<Status>,
+    pub(crate) domain: Vec<DomainAccount>,
 }
 
 impl Director {
@@ -189,6 +196,7 @@ impl Director {
                         self.flows.clear();
                         self.relay = None;
                         self.agents.clear();
+                        self.domain = None;
                         self.routers.clear();
                         return;
                     }
@@ -209,6 +217,7 @@ impl Director {
             return None;
         }
         let step = self.script.get(self.next_step).map(|(at, _)| *at);
+        let step = step.into_iter().chain(self.walk.front().map(|(at, _)| *at)).min();
         let starts = self.flows.iter().filter(|flow| !flow.opened).map(|flow| flow.start);
         let next = starts.filter(|start| *start > self.clock.now()).chain(step).min();
         let until = next.map_or(TICK, |next| self.clock.until(next));
@@ -229,6 +238,11 @@ impl Director {
             self.lateness = self.lateness.max(self.clock.now().saturating_duration_since(at));
             self.take_step(at, step)?;
         }
+        while let Some((at, step)) = self.walk.front().copied().filter(|(at, _)| *at <= now) {
+            self.walk.pop_front();
+            self.lateness = self.lateness.max(self.clock.now().saturating_duration_since(at));
+            self.take_walk_step(at, step)?;
+        }
         self.open_flows(now);
         self.take_sightings();
         self.take_deeds()?;
@@ -241,7 +255,8 @@ impl Director {
         let sightings = std::mem::take(&mut self.sightings);
         for sighting in sightings.iter() {
             let way = self.network.way(sighting.link, sighting.direction);
-            self.books.see(&sighting, way);
+            let station = self.network.cells.as_ref().and_then(|cells| cells.station_of(sighting.link));
+            self.books.see(&sighting, way, station);
         }
         self.sightings = sightings;
         for connection in self.books.discovered.drain(..) {
@@ -271,6 +286,12 @@ impl Director {
                     self.outcome.fail(error);
                 }
                 self.books.note(at, Record::Agent { node, event });
+            }
+            Report::Domain { node, at, event } => {
+                self.books.note(at, Record::Domain { node, event });
+                if self.domain.as_ref().is_some_and(|domain| domain.is_ready(node, &event)) {
+                    self.books.note(at, Record::WayReady);
+                }
             }
             Report::Assist { node, at, event } => self.books.note(at, Record::Assist { node, event }),
             Report::PathReady { node, at, interface } => {
@@ -698,12 +719,17 @@ impl Director {
             None => self.network.report_at(at)?,
         };
         let links = report.recv().map_err(|_| Error::EmulatorGone)?;
+        let links = match &self.network.cells {
+            Some(cells) => cells.by_link(links),
+            None => links,
+        };
         self.take_sightings();
         for flow in &mut self.flows {
             flow.worker.quit();
         }
         self.relay = None;
         let agents = self.agents.iter_mut().filter_map(AgentThread::stop).collect();
+        let domain = self.domain.as_mut().map_or_else(Vec::new, Domain::stop);
         self.routers.clear();
         while let Ok(report) = self.inbox.try_recv() {
             match report {
@@ -714,7 +740,7 @@ impl Director {
         self.take_deeds()?;
         self.teller.as_ref().map(SenderTeller::check).transpose()?;
         self.books.close(at);
-        self.finished = Some(Finished { at, links, agents });
+        self.finished = Some(Finished { at, links, agents, domain });
         self.outcome.changed.notify_all();
         Ok(())
     }

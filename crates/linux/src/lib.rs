@@ -5,7 +5,9 @@
 mod agents;
 mod application;
 mod books;
+mod cells;
 mod director;
+mod domain;
 mod error;
 mod media;
 mod mobile_ipv6;

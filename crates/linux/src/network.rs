@@ -11,9 +11,10 @@ use careof_lab::{
     SharedLinkSpec, Tap, TapConfig, Tun, set_sysctl,
 };
 use careof_link::Fate;
-use careof_plan::{Locator, NodeId, OneWayId, Plan, Route, Subnet, Topology, down_of};
+use careof_plan::{DomainPlan, Locator, NodeId, OneWayId, Plan, Route, Subnet, Topology, down_of};
 use careof_scenario::{LinkId, Mobility, Scenario};
 
+use crate::cells::Cells;
 use crate::director::{advertises_on, is_mobile_ipv6};
 use crate::error::WorldError;
 use crate::mobile_ipv6::parameters_of_mobile_node;
@@ -36,6 +37,8 @@ pub(crate) struct Network {
     devices: Vec<[Tun; 2]>,
     /// By link: whether it is on a medium.
     on_medium: Vec<bool>,
+    /// The cells of a domain of micro-mobility.
+    pub(crate) cells: Option<Cells>,
 }
 
 impl Network {
@@ -45,18 +48,29 @@ impl Network {
         topology: &Topology,
         run: u64,
         sysctls: &[Vec<(String, String)>],
+        domain: Option<&DomainPlan>,
     ) -> Result<(Self, Clock, Tap), WorldError> {
         refuse_long_names(scenario)?;
         let realm = Realm::enter()?;
         let hosts: Vec<Host> =
             topology.places.iter().map(|place| realm.host(&place.name)).collect::<Result<_, _>>()?;
-        for ((host, place), sysctls) in hosts.iter().zip(&topology.places).zip(sysctls) {
-            set_all(host, kernel_parameters(&topology.plan, place.forwards))?;
+        for (((host, place), sysctls), node) in
+            hosts.iter().zip(&topology.places).zip(sysctls).zip((0..).map(NodeId))
+        {
+            // Inside a domain its routers forward, and nobody has an address.
+            let forwards = place.forwards && !domain.is_some_and(|domain| domain.is_inner(node));
+            set_all(host, kernel_parameters(&topology.plan, forwards))?;
             set_all(host, sysctls.clone())?;
         }
         let mut devices: Vec<[Tun; 2]> = Vec::new();
         for (index, link) in scenario.links.iter().enumerate() {
             let ways = [OneWayId(2 * index as u32), OneWayId(2 * index as u32 + 1)];
+            if is_radio(scenario, LinkId(index)) {
+                // The last links of all: see `Cells`.
+                break;
+            }
+            let is_inside = domain
+                .is_some_and(|domain| ways.iter().all(|way| domain.has_router(topology.entrance(*way))));
             if link.straight {
                 let ends = [ways[1], ways[0]].map(|way| receiving_device(&devices, topology, way));
                 let [Some(a), Some(b)] = ends else { continue };
@@ -67,8 +81,11 @@ impl Network {
             let waits = [link.access && advertises_on(scenario, LinkId(index)), link.access];
             let attach = |end: usize, mtu: u16| {
                 let comes_and_goes = link.access && end == 1;
-                let device =
-                    attach(&hosts, topology, ways[end], &link.name, mtu, (waits[end], comes_and_goes))?;
+                let unaddressed = comes_and_goes || is_inside;
+                let device = attach(&hosts, topology, ways[end], &link.name, mtu, (waits[end], unaddressed))?;
+                if is_inside {
+                    keep_from_kernel(&hosts[usize::from(topology.entrance(ways[end]).0)], &link.name)?;
+                }
                 if let (true, true, Some(mobility)) =
                     (comes_and_goes, is_mobile_ipv6(scenario), &scenario.mobility)
                 {
@@ -91,8 +108,9 @@ impl Network {
             devices.push([attach(0, link.down.mtu)?, attach(1, link.up.mtu)?]);
         }
         for (host, node) in hosts.iter().zip((0..).map(NodeId)) {
-            if topology.homes.index(node).is_none() {
-                add_routes(host, topology, node)?;
+            let is_inner = domain.is_some_and(|domain| domain.is_inner(node));
+            if topology.homes.index(node).is_none() && !is_inner {
+                add_routes(host, topology, node, domain)?;
             }
         }
 
@@ -102,7 +120,9 @@ impl Network {
         let tap = emulator.tap(TapConfig::default())?;
         let links = add_links(scenario, topology, &emulator, &devices)?;
         let on_medium = scenario.links.iter().map(|link| link.medium.is_some()).collect();
-        Ok((Self { hosts: Arc::new(hosts), emulator, links, devices, on_medium }, clock, tap))
+        let cells = domain.map(|domain| Cells::build(scenario, topology, &hosts, &emulator, domain));
+        let cells = cells.transpose()?;
+        Ok((Self { hosts: Arc::new(hosts), emulator, links, devices, on_medium, cells }, clock, tap))
     }
 
     /// The host of a node.
@@ -123,7 +143,9 @@ impl Network {
 
     /// The one-way link of the scenario that a direction of an emulated link is.
     pub(crate) fn way(&self, link: EmulatedLink, direction: Direction) -> OneWayId {
-        let index = self.links.iter().position(|own| *own == link).unwrap_or_default();
+        let index = self.links.iter().position(|own| *own == link);
+        let radio = || Some(self.cells.as_ref()?.radio.0);
+        let index = index.or_else(radio).unwrap_or_default();
         OneWayId(2 * index as u32 + u32::from(direction == Direction::Backward))
     }
 
@@ -159,6 +181,12 @@ impl Network {
     }
 }
 
+/// Whether a link is the radio of a mobile node that goes round stations.
+fn is_radio(scenario: &Scenario, link: LinkId) -> bool {
+    let fleet = scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
+    fleet.is_some_and(|fleet| fleet.is_radio(link))
+}
+
 /// The device by which the node at the end of a one-way link of a medium receives what comes over it.
 fn receiving_device<'a>(devices: &'a [[Tun; 2]], topology: &Topology, way: OneWayId) -> Option<&'a Tun> {
     let node = topology.entrance(OneWayId(way.0 ^ 1));
@@ -180,6 +208,7 @@ fn add_links(
         media.push(emulator.add_medium(spec)?);
     }
     let mut links = Vec::new();
+    // Radios have no devices among these.
     for ((index, link), [a, b]) in scenario.links.iter().enumerate().zip(devices) {
         let (name, a, b) = (link.name.clone(), a.try_clone()?, b.try_clone()?);
         let place = topology.media.place(down_of(LinkId(index)));
@@ -293,6 +322,12 @@ fn attach(
     Ok(tun)
 }
 
+/// Has the kernel act on nothing that comes in by an interface of a domain: none of its routes lead there, so that its reverse path filter drops
+/// everything, what is for an address of the host among it. Packet sockets have it before that.
+pub(crate) fn keep_from_kernel(host: &Host, name: &str) -> Result<(), Error> {
+    set_all(host, vec![(format!("net.ipv4.conf.{name}.rp_filter"), "1".to_owned())])
+}
+
 /// Has an interface of the mobile node form its addresses of what routers advertise, as the plan has them.
 fn have_addresses_formed(host: &Host, name: &str, mobility: &Mobility, planned: IpAddr) -> Result<(), Error> {
     let IpAddr::V6(planned) = planned else { return Ok(()) };
@@ -307,15 +342,22 @@ fn have_addresses_formed(host: &Host, name: &str, mobility: &Mobility, planned: 
 }
 
 /// The static routes of a host, and the address of a home agent whose home network has no link.
-fn add_routes(host: &Host, topology: &Topology, node: NodeId) -> Result<(), Error> {
+fn add_routes(
+    host: &Host,
+    topology: &Topology,
+    node: NodeId,
+    domain: Option<&DomainPlan>,
+) -> Result<(), Error> {
     let place = topology.place(node);
     let mut wanted = Vec::new();
     let mut own = None;
+    let leads_inside = |index| domain.is_some_and(|domain| domain.is_inner(place.interface(index).peer));
     let home = topology.homes.at(node);
     // Links are numbered from 1, and home networks without a link come behind them.
     for subnet in (0..).map(Subnet).take(place.routes().count()).skip(1) {
         // Any address of the network that nobody has.
         match place.route(topology.host(subnet, 254)) {
+            Route::Via(index) if leads_inside(index) => {}
             Route::Via(index) if place.interface(index).subnet != subnet => {
                 let (to, via) = (topology.host(subnet, 0), place.interface(index).peer_address);
                 let planned = [to, via].map(|locator| topology.address(locator));
@@ -334,9 +376,25 @@ fn add_routes(host: &Host, topology: &Topology, node: NodeId) -> Result<(), Erro
             Route::Via(_) | Route::Local | Route::Unreachable => {}
         }
     }
+    // The home network of mobile nodes in a domain is none of these.
+    let mut to_home = None;
+    if let (Some(home), Some(_)) = (topology.homes.first(), domain) {
+        match place.route(home.home_address) {
+            Route::Via(index) => {
+                let ends = [home.agent_address, place.interface(index).peer_address];
+                to_home = Some((ends.map(|locator| topology.address(locator)), topology.home_prefix_len()));
+            }
+            Route::Home => own = Some(topology.address(home.agent_address)),
+            Route::Local | Route::Unreachable => {}
+        }
+    }
     let plan = topology.plan.clone();
     host.run(move || {
         let mut netlink = Netlink::open()?;
+        if let Some(([to, via], length)) = to_home {
+            let to = KernelRoute::to(network_of(to, length), length, 0);
+            netlink.set_route(&KernelRoute { via: Some(via), ..to })?;
+        }
         if let Some(own) = own {
             let loopback = netlink.index_of("lo")?;
             netlink.add_address(loopback, own, if own.is_ipv4() { 32 } else { 128 })?;
@@ -347,6 +405,17 @@ fn add_routes(host: &Host, topology: &Topology, node: NodeId) -> Result<(), Erro
         }
         Ok(())
     })?
+}
+
+/// The network of this length that an address of IPv4 is in.
+fn network_of(address: IpAddr, length: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32_u32.saturating_sub(length.into())).unwrap_or(0);
+            IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & mask))
+        }
+        address => address,
+    }
 }
 
 /// What a DHCP client does when its link comes up: the interface gets an address, and a router that leads everywhere.

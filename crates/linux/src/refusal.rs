@@ -2,8 +2,8 @@
 
 use careof_plan::{lay_out, refuse_what_no_world_can};
 use careof_scenario::{
-    Assist, AssistPlace, CareOf, Mobility, MovementDetection, Protocol, QueuedFate, Routing, Scenario,
-    Workload,
+    Assist, AssistPlace, CareOf, Fleet, Link, Mobility, MovementDetection, Protocol, QueuedFate, Routing,
+    Scenario, Workload,
 };
 
 use crate::error::WorldError;
@@ -40,7 +40,11 @@ const MAX_HOSTS: usize = 250;
 /// # Errors
 /// The first thing that this world does not have, by its key.
 pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldError> {
-    if let Some(fleet) = scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref()) {
+    let mobility = scenario.mobility.as_ref();
+    let in_domain = mobility.is_some_and(|mobility| mobility.micro_mobility.is_some());
+    if let Some(fleet) = mobility.and_then(|mobility| mobility.fleet.as_ref()).filter(|_| in_domain) {
+        refuse_domain(scenario, fleet)?;
+    } else if let Some(fleet) = mobility.and_then(|mobility| mobility.fleet.as_ref()) {
         return Err(WorldError::Unsupported {
             key: "mobility.nodes".to_owned(),
             found: fleet.count.to_string(),
@@ -85,11 +89,9 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
     }
     // Every node is a host with network namespaces of its own, and every link end a device.
     if scenario.nodes.len() > MAX_HOSTS {
-        let counted = |link: &careof_scenario::Link| link.copy.is_some_and(|copy| copy.number == 1);
-        let key = scenario.links.iter().find(|link| counted(link));
-        let table = |name: &str| name.strip_suffix("-1").unwrap_or(name).to_owned();
+        let key = scenario.links.iter().find(|link| link.copy.is_some());
         return Err(WorldError::Unsupported {
-            key: key.map_or("links".to_owned(), |link| format!("links.{}.count", table(&link.name))),
+            key: key.map_or("links".to_owned(), count_key),
             found: format!("{} nodes", scenario.nodes.len()),
             remedy: format!("this world has at most {MAX_HOSTS} hosts: lower `count`, or use the simulator"),
         });
@@ -144,6 +146,38 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
             }
             _ => {}
         }
+    }
+    Ok(())
+}
+
+/// The key that says how many copies there are of a link.
+fn count_key(link: &Link) -> String {
+    let number = link.copy.map(|copy| format!("-{}", copy.number)).unwrap_or_default();
+    format!("links.{}.count", link.name.strip_suffix(&number).unwrap_or(&link.name))
+}
+
+/// More base stations than this are more hosts than a machine forwards for in time: each packet passes user space at every router.
+const MOST_STATIONS: usize = 8;
+
+/// Refuses a domain that is too large for Linux hosts.
+fn refuse_domain(scenario: &Scenario, fleet: &Fleet) -> Result<(), WorldError> {
+    let file = "scenarios/micromobility/seven-hosts-cellular-ip-semisoft.toml";
+    let too_many = |key: &str, found: usize, most: usize, what: &str| WorldError::Unsupported {
+        key: key.to_owned(),
+        found: found.to_string(),
+        remedy: format!(
+            "a domain on hosts of this world has at most {most} {what}: {file} is one of seven routers, and others beside it have \
+             other protocols; or use the simulator"
+        ),
+    };
+    if fleet.count > 1 {
+        return Err(too_many("mobility.nodes", fleet.count, 1, "mobile node"));
+    }
+    if fleet.stations.len() > MOST_STATIONS {
+        // That of the links by which they hang on the others.
+        let hangs = |link: &&Link| link.copy.is_some() && fleet.stations.contains(&link.ends[1]);
+        let key = scenario.links.iter().find(hangs).map_or("links".to_owned(), count_key);
+        return Err(too_many(&key, fleet.stations.len(), MOST_STATIONS, "base stations"));
     }
     Ok(())
 }

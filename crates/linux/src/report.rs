@@ -11,6 +11,7 @@ use careof_mobility::{v4, v6};
 use careof_plan::{NodeId, Side};
 use careof_trace::Columns;
 
+use crate::domain::DomainEvent;
 use crate::error::WorldError;
 use crate::programs::ProgramOutput;
 
@@ -25,6 +26,8 @@ pub(crate) enum Report {
         /// Mobile node: whether packets to it arrive.
         registered: bool,
     },
+    /// A router or a mobile node of a domain of micro-mobility tells something.
+    Domain { node: NodeId, at: Instant, event: DomainEvent },
     /// An agent's assists did something for a connection.
     Assist { node: NodeId, at: Instant, event: AssistEvent },
     /// Packets go both ways by an interface of a mobile node, and no registration says so: it was told to go where it is, or access routers

@@ -1,5 +1,6 @@
 //! A run from its beginning to its end.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
 use std::sync::mpsc::{Sender, channel};
@@ -11,9 +12,9 @@ use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::Summary;
 use careof_plan::{
-    AgentPlan, Captures, FlowId, NodeId, Observation, Side, Topology, Workload, agent, attached_first,
-    handovers_of, kind, lay_out, measured_name, measured_senders, names, port, refuse_what_no_world_can,
-    steps, stream,
+    AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Side, Topology, WalkStep, Workload, agent,
+    attached_first, handovers_of, kind, lay_out, measured_name, measured_senders, names, port,
+    refuse_what_no_world_can, steps, stream, walk,
 };
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
 use careof_trace::{Columns, EventLog};
@@ -23,6 +24,7 @@ use crate::agents::{AgentThread, setup};
 use crate::application::{self, ApplicationConfig, Worker};
 use crate::books::{BookedFlow, Books};
 use crate::director::{DirectedFlow, Director, Journey, Outcome, schedule};
+use crate::domain::Domain;
 use crate::error::WorldError;
 use crate::media::{Attention, shortcuts};
 use crate::mobile_ipv6::{self, start_routers};
@@ -97,7 +99,11 @@ impl LinuxRun {
             .map_err(|error| WorldError::Capture(error.to_string()))?;
         let mut books = Books::new(&scenario, Arc::clone(&topology), log, capture);
 
-        let (network, clock, tap) = Network::build(&scenario, &topology, run, &sysctls)?;
+        let plan_of_domain = careof_plan::domain(&scenario, &topology, run);
+        let plan_of_domain =
+            plan_of_domain.transpose().map_err(|error| WorldError::Agent(error.to_string()))?;
+        let (network, clock, tap) =
+            Network::build(&scenario, &topology, run, &sysctls, plan_of_domain.as_ref())?;
         let attention = Attention::default();
         network.emulator.apply(shortcuts(&scenario, &topology, &network, &attention))?;
         prepare_access_links(&network, &scenario)?;
@@ -106,6 +112,16 @@ impl LinuxRun {
         schedule(&network, &scenario, &script)?;
 
         let (reports, inbox) = channel();
+        let walk =
+            plan_of_domain.as_ref().map(|plan| lay_down_walk(&scenario, &topology, run, plan, &network));
+        let walk = walk.transpose()?.unwrap_or_default();
+        let domain = match (plan_of_domain, &network.cells) {
+            (Some(plan), Some(cells)) => {
+                let world = (&*scenario, &*topology);
+                Some(Domain::start(plan, world, &network, cells, (clock, &reports))?)
+            }
+            _ => None,
+        };
         let (mut agents, mut routers) = (Vec::new(), Vec::new());
         let mut plan = None;
         for index in 0..topology.places.len() {
@@ -169,6 +185,9 @@ impl LinuxRun {
             outcome: Arc::clone(&outcome),
             script,
             next_step: 0,
+            domain,
+            walk,
+            waits_for_station: true,
             lateness: Duration::ZERO,
             journeys,
             bindings: std::collections::BTreeSet::new(),
@@ -269,8 +288,36 @@ impl Drop for LinuxRun {
     }
 }
 
+/// The way of the mobile node through a domain; its links follow it by themselves.
+fn lay_down_walk(
+    scenario: &Scenario,
+    topology: &Topology,
+    run: u64,
+    plan: &DomainPlan,
+    network: &Network,
+) -> Result<VecDeque<(Instant, WalkStep)>, WorldError> {
+    let fleet = scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
+    let (Some(fleet), Some(cells), Some((mobile, _))) = (fleet, &network.cells, plan.hosts.first()) else {
+        return Ok(VecDeque::new());
+    };
+    let name = &topology.place(*mobile).name;
+    let end = Instant::ZERO + scenario.duration;
+    let steps = walk((scenario, run), fleet, (0, name), plan.lead, end);
+    for (at, step) in &steps {
+        let changes = cells.changes_of(*step, plan.is_semi_soft);
+        if !changes.is_empty() {
+            network.emulator.schedule(*at, changes)?;
+        }
+    }
+    Ok(steps.into())
+}
+
 /// Access links wait for the mobile node: down. Their ends were made without a carrier.
 fn prepare_access_links(network: &Network, scenario: &Scenario) -> Result<(), Error> {
+    if network.cells.is_some() {
+        // Those of a domain are made so.
+        return Ok(());
+    }
     for (link, _) in scenario.access_links() {
         network.emulator.apply(network.down(link, careof_link::Fate::Drop))?;
     }

@@ -7,10 +7,10 @@ use careof_base::Instant;
 use careof_lab::{DirectionReport, LinkReport};
 use careof_link::{Config, DropCause};
 use careof_metrics::{
-    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, StallSummary, Summary, World,
+    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, RoamingMetrics, StallSummary, Summary, World,
 };
 
-use careof_plan::Captures;
+use careof_plan::{Captures, sum_of_domain};
 
 use crate::books::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
 use crate::director::{Director, Finished};
@@ -40,6 +40,14 @@ impl Director {
         let difference = self.books.packets_on_links() as i64 - alive as i64;
         conservation.insert("packets alive".to_owned(), difference);
         conservation.insert("sightings that were missed".to_owned(), self.tap.missed() as i64);
+        for account in &finished.domain {
+            let name = &self.topology.place(account.node).name;
+            conservation.insert(format!("domain at {name}"), account.traffic.difference());
+        }
+        let micro_mobility = self.domain.is_some().then(|| {
+            let counters = finished.domain.iter().map(|account| &account.counters);
+            sum_of_domain(counters, finished.domain.iter().map(|account| &account.kept))
+        });
         let metrics = self.books.handovers.clone();
         let (black_holes, icmp_filtered) = self.books.black_holes.summaries();
         Summary {
@@ -64,8 +72,8 @@ impl Director {
                 at,
             ),
             handovers: metrics.finish(at, &self.books.flow_metrics),
-            roaming: None,
-            micro_mobility: None,
+            roaming: self.books.roaming.as_ref().map(RoamingMetrics::summary),
+            micro_mobility,
             black_holes,
             icmp_filtered,
             links,
@@ -112,6 +120,17 @@ impl Director {
                 if let (Some(reason), 1..) = (reason, *count) {
                     *discarded.entry(reason).or_default() += count;
                 }
+            }
+        }
+        for account in &finished.domain {
+            let traffic = &account.traffic;
+            let unsent = [
+                ("domain-message-not-sent", traffic.unsent_messages),
+                ("domain-event-lost", traffic.lost_events),
+            ];
+            let dropped = traffic.dropped.iter().map(|(reason, count)| (*reason, *count));
+            for (reason, count) in dropped.chain(unsent).filter(|(_, count)| *count > 0) {
+                *discarded.entry(reason.to_owned()).or_default() += count;
             }
         }
         Some(MobilitySummary {

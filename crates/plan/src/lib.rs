@@ -4,7 +4,7 @@
 //! - [`agent`] is the configuration of the mobility agent on a node, [`assists`] that of the assists beside it;
 //! - [`DhcpPlan`] is who asks for addresses on a node, and who leases them;
 //! - [`Overview`] is all of that network at a glance, for people;
-//! - [`steps`] is when links come and go;
+//! - [`steps`] is when links come and go, [`walk`] the same for a mobile node in a domain of micro-mobility;
 //! - [`Workload`] is what the applications at both ends of a flow ask of their connection;
 //! - the rest are the words both worlds use for the same things: names, ports, messages, paths.
 //!
@@ -37,6 +37,7 @@ mod room;
 mod script;
 mod sequence;
 mod topology;
+mod walk;
 mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
@@ -56,7 +57,7 @@ pub use locator::{Cells, Ipv6Plan, Locator, Plan, Subnet};
 pub use media::{Media, OnMedium};
 pub use message_text::describe;
 pub use message_text_v6::describe_ipv6;
-pub use micro_mobility::{DomainPlan, domain};
+pub use micro_mobility::{DomainPlan, RouterNote, domain, host_event_text, router_event_text, sum_of_domain};
 pub use mobile_ipv6::{
     Ipv6AgentPlan, NeighborPlan, hardware, ipv4_care_of, ipv6_agent, link_local, neighbors,
 };
@@ -74,4 +75,5 @@ pub use topology::{
     Cable, Cell, FleetNetwork, Home, HomeNetwork, Homes, Interface, InterfaceIndex, NodeId, OneWayId, Place,
     Route, Topology, down_of, up_of,
 };
+pub use walk::{Itinerary, WalkStep, walk};
 pub use workload::{Ask, Side, Workload};

@@ -4,9 +4,11 @@ use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
 use careof_base::Duration;
+use careof_metrics::MicroMobilitySummary;
 use careof_mobility::micro::{
-    Blocks, Buffer, CellularHandover, CellularIp, Downlink, GroupMapping, Hawaii, HostConfig,
-    MulticastMobility, NetworkKey, PathScheme, Role, RouterConfig, RouterLimits, Scheme, Trigger, WhenFull,
+    Blocks, Buffer, BufferCounters, CellularHandover, CellularIp, Counters, Downlink, Event, GroupMapping,
+    Hawaii, HostConfig, HostEvent, MessageDrop, MulticastMobility, NetworkKey, PathScheme, Ports, Role,
+    RouterConfig, RouterLimits, Scheme, Trigger, WhenFull,
 };
 use careof_mobility::v4::Prefix;
 use careof_mobility::{ConfigError, InterfaceId};
@@ -17,7 +19,7 @@ use careof_scenario::{
 
 use crate::agents::wall_clock;
 use crate::layout::stream;
-use crate::topology::{Home, NodeId, Route, Topology};
+use crate::topology::{Home, NodeId, Place, Route, Topology};
 
 /// Everybody in a domain.
 #[derive(Clone, Debug)]
@@ -37,6 +39,20 @@ pub struct DomainPlan {
     pub is_semi_soft: bool,
     /// Whether base stations confirm what mobile nodes say.
     pub confirms: bool,
+}
+
+impl DomainPlan {
+    /// Whether a node is one of its routers.
+    #[must_use]
+    pub fn has_router(&self, node: NodeId) -> bool {
+        self.routers.iter().any(|(router, _)| *router == node)
+    }
+
+    /// Whether a node is one of its routers, and not the gateway.
+    #[must_use]
+    pub fn is_inner(&self, node: NodeId) -> bool {
+        node != self.gateway && self.has_router(node)
+    }
 }
 
 /// The domain of `scenario` in repetition `run`; `None` without one.
@@ -144,6 +160,76 @@ fn neighbors(number: usize, count: usize) -> impl Iterator<Item = usize> {
         core::iter::once(behind).chain((before != behind).then_some(before))
     };
     (1..=count / 2).flat_map(both)
+}
+
+/// What the routers and mobile nodes of a domain have counted, and what its base stations kept.
+#[must_use]
+pub fn sum_of_domain<'a>(
+    counters: impl IntoIterator<Item = &'a Counters>,
+    kept: impl IntoIterator<Item = &'a BufferCounters>,
+) -> MicroMobilitySummary {
+    let mut summary = MicroMobilitySummary::default();
+    for counters in counters {
+        summary.messages_sent += counters.sent;
+        summary.copies += counters.copies;
+        for reason in MessageDrop::ALL {
+            let count = counters.messages_dropped(reason);
+            if count > 0 {
+                *summary.messages_discarded.entry(reason.name().to_owned()).or_default() += count;
+            }
+        }
+    }
+    for kept in kept {
+        summary.packets_kept += kept.kept;
+        summary.packets_released += kept.released;
+    }
+    summary
+}
+
+/// What is written down of an event of a router, by its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouterNote {
+    /// A host route: what became of it, whose and where it leads.
+    Route(&'static str, String),
+    /// A phase of a handover.
+    Handover(&'static str, String),
+}
+
+/// An event of the router at `place`, in words; `None` for what the agent only counts.
+#[must_use]
+pub fn router_event_text(topology: &Topology, place: &Place, event: &Event) -> Option<RouterNote> {
+    let names = |ports: &Ports| {
+        let name = |port: InterfaceId| match place.interfaces.get(usize::from(port.0)) {
+            Some(interface) => topology.place(interface.peer).name.clone(),
+            None => "its cell".to_owned(),
+        };
+        let names: Vec<String> = ports.iter().map(name).collect();
+        names.join(", ")
+    };
+    Some(match event {
+        Event::RouteChanged { mobile, ports, change } => {
+            let out = if ports.is_empty() { "nobody".to_owned() } else { names(ports) };
+            RouterNote::Route(change.name(), format!("{mobile} to {out}"))
+        }
+        Event::Expected { mobile } => RouterNote::Handover("expected", mobile.to_string()),
+        Event::Arrived { mobile } => RouterNote::Handover("arrived", mobile.to_string()),
+        Event::Moved { mobile } => RouterNote::Handover("moved", mobile.to_string()),
+        Event::Paged { mobile, ports } => {
+            RouterNote::Handover("paged", format!("{mobile} by {}", names(ports)))
+        }
+        Event::Dropped { .. } => return None,
+    })
+}
+
+/// The same of a mobile node: the phase, and more about it.
+#[must_use]
+pub fn host_event_text(event: &HostEvent) -> Option<(&'static str, String)> {
+    match event {
+        HostEvent::Confirmed { station } => Some(("confirmed", format!("by {station}"))),
+        HostEvent::Active(true) => Some(("active", String::new())),
+        HostEvent::Active(false) => Some(("idle", String::new())),
+        HostEvent::Dropped { .. } => None,
+    }
 }
 
 /// The groups of M&M have as many bits behind their prefix as home addresses behind theirs.

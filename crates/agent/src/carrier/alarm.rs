@@ -10,18 +10,18 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 /// An alarm clock, for one time at a time.
 #[derive(Debug)]
-pub(super) struct Alarm {
+pub(crate) struct Alarm {
     timer: TimerFd,
     armed: Option<Instant>,
 }
 
 /// The error of a call by which things are waited for.
-pub(super) fn failed(call: &'static str) -> impl Fn(Errno) -> careof_lab::Error {
+pub(crate) fn failed(call: &'static str) -> impl Fn(Errno) -> careof_lab::Error {
     move |errno| careof_lab::Error::System { doing: "wait for several things".to_owned(), call, errno }
 }
 
 impl Alarm {
-    pub(super) fn new() -> Result<Self, careof_lab::Error> {
+    pub(crate) fn new() -> Result<Self, careof_lab::Error> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         // The clock that the agent's instants are of: after a sleep of the machine, what was due meanwhile is due.
         let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, flags).map_err(failed("timerfd_create"))?;
@@ -29,14 +29,14 @@ impl Alarm {
     }
 
     /// It went off, and is silent from now on.
-    pub(super) fn acknowledge(&mut self) {
+    pub(crate) fn acknowledge(&mut self) {
         // It says how often it expired, which is of no interest.
         let _ = self.timer.wait();
         self.armed = None;
     }
 
     /// Has the descriptor become readable at `next`.
-    pub(super) fn arm(&mut self, now: Instant, next: Option<Instant>) -> Result<(), careof_lab::Error> {
+    pub(crate) fn arm(&mut self, now: Instant, next: Option<Instant>) -> Result<(), careof_lab::Error> {
         if self.armed == next {
             return Ok(());
         }

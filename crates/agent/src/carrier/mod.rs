@@ -5,7 +5,7 @@
 
 mod advertiser;
 mod agent;
-mod alarm;
+pub(crate) mod alarm;
 mod announcements;
 mod assist_actions;
 mod assist_events;

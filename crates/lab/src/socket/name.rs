@@ -41,6 +41,7 @@ pub(crate) fn to_ipv6(name: &[u8; NAME_V6_LEN], len: usize) -> Option<Ipv6Addr> 
 }
 
 /// A `struct sockaddr_ll`: an interface, and whom a frame is for there.
+#[derive(Debug)]
 pub(crate) struct LinkName {
     /// Protocol of what follows the link's header, a number of IEEE 802.
     pub(crate) protocol: u16,

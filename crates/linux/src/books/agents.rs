@@ -5,10 +5,14 @@ use std::fmt::Display;
 use careof_base::Instant;
 use careof_mobility::v6::NeighborEvent;
 use careof_mobility::{HandoverEvent, InterfaceId, v4, v6};
-use careof_plan::{NodeId, OneWayId, arp_text, binding_text, handover_comment, handover_text, visitor_text};
+use careof_plan::{
+    NodeId, OneWayId, RouterNote, arp_text, binding_text, handover_comment, handover_text, host_event_text,
+    router_event_text, visitor_text,
+};
 use careof_trace::{Event, LinkId as TraceLink, NodeId as TraceNode};
 
 use super::Books;
+use crate::domain::DomainEvent;
 use crate::report::AgentEvent;
 
 /// What becomes of a registration.
@@ -95,6 +99,28 @@ impl Books {
             | Told::Ipv4HomeAddress { .. }
             | Told::Dropped { .. } => {}
         }
+    }
+
+    pub(super) fn enter_domain_event(&mut self, at: Instant, node: NodeId, event: &DomainEvent) {
+        let place = self.topology.place(node);
+        let (phase, text) = match event {
+            DomainEvent::Router(event) => match router_event_text(&self.topology, place, event) {
+                Some(RouterNote::Route(change, text)) => {
+                    let detail = self.log.detail(format_args!("{text}"));
+                    self.log.push(Event::host_route(at, TraceNode(node.0), change, detail));
+                    return;
+                }
+                Some(RouterNote::Handover(phase, text)) => (phase, text),
+                None => return,
+            },
+            DomainEvent::Host(event) => match host_event_text(event) {
+                Some(told) => told,
+                None => return,
+            },
+            // The route was told.
+            DomainEvent::LeadsIntoCell => return,
+        };
+        self.note_handover(at, node, None, phase, &text);
     }
 
     fn enter_handover<A: Display, C: Display>(

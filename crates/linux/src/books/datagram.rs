@@ -9,6 +9,7 @@ use careof_plan::{describe, describe_ipv6};
 use careof_wire::icmpv6::QuotedPacket;
 use careof_wire::ipv4::{self, Ipv4Header};
 use careof_wire::ipv6::{self, FragmentHeader, Ipv6Header, is_link_local};
+use careof_wire::micro;
 use careof_wire::mip6::DSMIPV6_PORT;
 use careof_wire::tunnel::{decapsulate, decapsulate_ipv6, decapsulate_ipv6_in_ipv4};
 use careof_wire::udp::UdpHeader;
@@ -163,7 +164,7 @@ impl<'a> Datagram<'a> {
         match &self.version {
             Version::V4(_) => {
                 self.protocol == protocol::ICMP
-                    || (self.protocol == protocol::UDP && is_registration(self.payload))
+                    || (self.protocol == protocol::UDP && is_of_mobility(self.payload))
             }
             Version::V6 { .. } => [protocol::ICMPV6, protocol::MOBILITY_HEADER].contains(&self.protocol),
         }
@@ -199,10 +200,11 @@ fn is_of_link(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if is_link_local(address))
 }
 
-fn is_registration(datagram: &[u8]) -> bool {
+fn is_of_mobility(datagram: &[u8]) -> bool {
     let port =
         |at: usize| datagram.get(at..at + 2).and_then(|port| port.try_into().ok()).map(u16::from_be_bytes);
-    port(0) == Some(REGISTRATION_PORT) || port(2) == Some(REGISTRATION_PORT)
+    let is_one = |port: Option<u16>| [Some(REGISTRATION_PORT), Some(micro::PORT)].contains(&port);
+    is_one(port(0)) || is_one(port(2))
 }
 
 /// Puts fragments of either version together.

@@ -20,13 +20,15 @@ use careof_base::{Duration, Instant};
 use careof_lab::TcpInfo;
 use careof_lab::told_congestion::{Deed, Did, News};
 use careof_metrics::{
-    AssistDeed, BlackHoles, FlowMetrics, Handover, Journeys, NewPath, ProbeSummary, TcpSummary, Transmission,
+    AssistDeed, BlackHoles, FlowMetrics, Handover, Journeys, NewPath, ProbeSummary, RoamingMetrics,
+    TcpSummary, Transmission,
 };
 use careof_plan::{Captures, Digest, NodeId, OneWayId, Side, Topology, note_hole, stall_threshold};
 use careof_scenario::{Role, Scenario};
 use careof_trace::{AssistRecord, Event, EventLog, FlowId as TraceFlow, NodeId as TraceNode, TcpState};
 use careof_wire::SeqNumber;
 
+use crate::domain::DomainEvent;
 use crate::report::{AgentEvent, ApplicationEvent};
 use connection::{Connection, ConnectionEnd, PendingTimeout, Stretch};
 use datagram::Reassembler;
@@ -46,6 +48,14 @@ pub(crate) enum Record {
     Agent { node: NodeId, event: Box<AgentEvent> },
     /// A sender did something that was told of a handover.
     Told(Deed),
+    /// A router or a mobile node of a domain told something.
+    Domain { node: NodeId, event: DomainEvent },
+    /// A mobile node in a domain leaves its base station.
+    Leaves { node: NodeId },
+    /// That is announced.
+    MoveAnnounced { node: NodeId, text: String },
+    /// The path of the mobile node in a domain carries packets both ways.
+    WayReady,
     /// An agent's assists did something.
     Assist { node: NodeId, event: AssistEvent },
     /// A handover was announced: what is said about it, where it leads.
@@ -135,11 +145,13 @@ pub(crate) struct Books {
     /// The shortest silence that is a stall.
     pub(crate) stall_threshold: Duration,
     pub(crate) handovers: Journeys,
+    /// Of the mobile node in a domain.
+    pub(crate) roaming: Option<RoamingMetrics>,
     pub(crate) registrations: Registrations,
     pub(crate) probes: Vec<ProbeSummary>,
     /// What is noted of tunnels that swallow large packets.
     pub(crate) black_holes: BlackHoles,
-    /// Whether a datagram may be seen after it arrived: the home agent sends copies.
+    /// Whether a datagram may be seen after it arrived: the home agent, or a router of a domain, sends copies.
     copies: bool,
     datagrams: Datagrams,
     reassemblers: BTreeMap<(u16, bool), Reassembler>,
@@ -175,7 +187,9 @@ impl Books {
                 let as_anchor_point =
                     topology.anchor_points.iter().filter(|place| place.node == NodeId(node));
                 let as_anchor_point = as_anchor_point.map(|place| place.address());
-                let own = of_links.chain(topology.homes.address_of(NodeId(node))).chain(as_agent);
+                let of_cell = place.cell.map(|cell| cell.address);
+                let own =
+                    of_links.chain(of_cell).chain(topology.homes.address_of(NodeId(node))).chain(as_agent);
                 let own = own.chain(as_anchor_point);
                 own.map(|own| topology.address(own)).collect()
             })
@@ -186,7 +200,10 @@ impl Books {
         };
         let mobile_nodes = (0..scenario.links.len() as u32).filter(is_mobile_nodes).collect();
         let handovers = Journeys::new(topology.homes.mobile_nodes().count());
-        let copies = scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
+        let mobility = scenario.mobility.as_ref();
+        let copies = mobility
+            .is_some_and(|mobility| mobility.simultaneous_bindings || mobility.micro_mobility.is_some());
+        let fleet = mobility.and_then(|mobility| mobility.fleet.as_ref());
         Self {
             topology,
             log,
@@ -205,6 +222,7 @@ impl Books {
             flow_metrics: Vec::new(),
             stall_threshold: stall_threshold(scenario),
             handovers,
+            roaming: fleet.map(|fleet| RoamingMetrics::new(fleet.count, fleet.stations.len())),
             registrations: Registrations::default(),
             probes: Vec::new(),
             black_holes: BlackHoles::new(),
@@ -359,6 +377,22 @@ impl Books {
             Record::Seen(seen) => self.enter_sighting(at, &seen),
             Record::Agent { node, event } => self.enter_agent_event(at, node, &event),
             Record::Assist { node, event } => self.enter_assist(at, node, &event),
+            Record::Domain { node, event } => self.enter_domain_event(at, node, &event),
+            Record::Leaves { node } => {
+                if let Some(roaming) = &mut self.roaming {
+                    roaming.on_handover(0, at);
+                }
+                self.note_handover(at, node, None, "initiated", "");
+            }
+            Record::MoveAnnounced { node, text } => {
+                self.note_handover(at, node, None, "announced", &text);
+            }
+            Record::WayReady => {
+                let carries = self.flow_metrics.iter().any(FlowMetrics::is_waited_for);
+                if let Some(roaming) = &mut self.roaming {
+                    roaming.on_ready(0, at, carries);
+                }
+            }
             Record::Told(deed) => self.enter_deed(at, &deed),
             Record::Announced { text, way } => {
                 let node = self.topology.entrance(way);
@@ -546,6 +580,9 @@ impl Books {
         if total > before {
             self.flow_metrics[index].on_delivered(at, total);
             self.handovers.on_delivered(at, index, total - before);
+            if let Some(roaming) = &mut self.roaming {
+                roaming.on_delivered(0, at);
+            }
         }
     }
 

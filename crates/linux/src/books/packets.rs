@@ -57,7 +57,9 @@ enum Place {
 
 impl Books {
     /// Takes a sighting in: the packet is recognised and captured at once, the rest waits for its turn.
-    pub(crate) fn see(&mut self, sighting: &Sighting<'_>, way: OneWayId) {
+    ///
+    /// In a cell of a domain `station` is the base station there.
+    pub(crate) fn see(&mut self, sighting: &Sighting<'_>, way: OneWayId, station: Option<NodeId>) {
         self.sightings += 1;
         let at = sighting.at.max(self.settled);
         let whole = innermost(sighting.bytes);
@@ -68,7 +70,9 @@ impl Books {
         let enters = matches!(sighting.passage, Passage::Entered | Passage::Refused(_) | Passage::NoBuffer);
         let Entry { id: packet, is_moved } = if enters {
             let number = if sighting.passage == Passage::Entered { sighting.number } else { 0 };
-            self.datagrams.enter(at, content, way.0, number)
+            // Each cell is a link of its own, although all of them are one radio.
+            let cell = |station: NodeId| self.ways.len() as u32 + 2 * u32::from(station.0) + way.0 % 2;
+            self.datagrams.enter(at, content, station.map_or(way.0, cell), number)
         } else {
             let id = self.datagrams.leave(sighting.number).unwrap_or(0);
             if sighting.passage == Passage::TakenBack {
@@ -77,7 +81,12 @@ impl Books {
             Entry { id, is_moved: false }
         };
         let fragment = inner.as_ref().is_some_and(Datagram::is_fragment);
-        let node = if enters { self.topology.entrance(way) } else { self.exit(way) };
+        let is_down = way.0.is_multiple_of(2);
+        let node = match station.filter(|_| is_down == enters) {
+            Some(station) => station,
+            None if enters => self.topology.entrance(way),
+            None => self.exit(way),
+        };
         self.capture(sighting, at, (node, way), packet, fragment);
         if sighting.passage == Passage::Refused(DropCause::IcmpFiltered) {
             self.note_filtered(at, way, sighting.bytes);
@@ -571,7 +580,7 @@ mod tests {
                 length: bytes.len() as u32,
                 bytes,
             };
-            self.books.see(&sighting, way);
+            self.books.see(&sighting, way, None);
         }
 
         fn counted(&mut self) -> FlowCounters {

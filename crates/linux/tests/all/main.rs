@@ -10,6 +10,7 @@ mod fast_handovers;
 mod hierarchical;
 mod ipv6;
 mod media;
+mod micro_mobility;
 mod mobile_ipv6;
 mod path_mtu;
 mod several_mobile_nodes;

@@ -10,10 +10,10 @@ mod walk;
 
 use careof_base::{Duration, Instant};
 use careof_metrics::MicroMobilitySummary;
-use careof_mobility::micro::{MessageDrop, MobileHost, PacketDrop, Router};
+use careof_mobility::micro::{MobileHost, PacketDrop, Router};
 use careof_mobility::{ConfigError, InterfaceId};
-use careof_plan::{DomainPlan, InterfaceIndex, Locator, NodeId, OneWayId};
-use careof_scenario::{Round, Walk};
+use careof_plan::{DomainPlan, InterfaceIndex, Itinerary, Locator, NodeId, OneWayId, sum_of_domain};
+use careof_scenario::Round;
 
 use crate::drop_cause::NodeDrop;
 use crate::kept::KeptPackets;
@@ -39,7 +39,6 @@ pub(crate) struct Domain {
     /// Whether base stations confirm what mobile nodes say; where they do not, data packets say something, too.
     confirms: bool,
     round: Option<Round>,
-    walk: Walk,
     /// From one advertisement of a base station to its next; zero where the link layer says who is there.
     advertisement_interval: Duration,
     /// The way down of the first radio of the first mobile node.
@@ -127,25 +126,10 @@ impl Domain {
 
     /// What its routers and mobile nodes have counted.
     pub(crate) fn summary(&self) -> MicroMobilitySummary {
-        let mut summary = MicroMobilitySummary::default();
         let of_routers = self.routers.iter().flatten().map(|router| router.agent.counters());
         let of_hosts = self.hosts.iter().map(|host| host.agent.counters());
-        for counters in of_routers.chain(of_hosts) {
-            summary.messages_sent += counters.sent;
-            summary.copies += counters.copies;
-            for reason in MessageDrop::ALL {
-                let count = counters.messages_dropped(reason);
-                if count > 0 {
-                    *summary.messages_discarded.entry(reason.name().to_owned()).or_default() += count;
-                }
-            }
-        }
-        for router in self.routers.iter().flatten() {
-            let kept = router.agent.buffer_counters();
-            summary.packets_kept += kept.kept;
-            summary.packets_released += kept.released;
-        }
-        summary
+        let kept = self.routers.iter().flatten().map(|router| router.agent.buffer_counters());
+        sum_of_domain(of_routers.chain(of_hosts), kept)
     }
 }
 
@@ -178,7 +162,6 @@ impl Simulation {
             is_semi_soft,
             confirms,
             round: fleet.round,
-            walk: fleet.walk.clone(),
             advertisement_interval: self.advertisement_interval(),
             first_radio: careof_plan::down_of(fleet.radio),
         };
@@ -210,12 +193,12 @@ impl Simulation {
             .collect();
         for (n, (node, config)) in hosts.into_iter().enumerate() {
             let name = self.node(node).place.name.clone();
-            let random = self.stream(&format!("walk.{name}"));
+            let path = Itinerary::new(&self.scenario, self.run, &fleet, n, &name);
             domain.hosts.push(DomainHost {
                 agent: MobileHost::new(config)?,
                 hears: None,
                 slot: self.add_component(Component::Domain(node)),
-                walker: Walker::new(&fleet, n, random),
+                walker: Walker::new(path),
             });
         }
         self.micro = Some(Box::new(domain));

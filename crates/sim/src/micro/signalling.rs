@@ -2,7 +2,7 @@
 
 use careof_mobility::InterfaceId;
 use careof_mobility::micro::{Event, HostEvent, HostTransmit, Transmit};
-use careof_plan::{InterfaceIndex, Locator, NodeId};
+use careof_plan::{InterfaceIndex, Locator, NodeId, RouterNote, host_event_text, router_event_text};
 use careof_wire::micro::PORT;
 use careof_wire::protocol;
 use careof_wire::udp::UdpHeader;
@@ -176,63 +176,32 @@ impl Simulation {
     }
 
     fn router_event(&mut self, node: NodeId, event: Event) {
-        match event {
-            Event::RouteChanged { mobile, ports, change } => {
-                let out: Vec<String> = ports.iter().map(|port| self.peer_name(node, port)).collect();
-                let text = format!(
-                    "{mobile} to {}",
-                    if out.is_empty() { "nobody".to_owned() } else { out.join(", ") }
-                );
-                self.note(node, None, Note::Route(change.name()), format_args!("{text}"));
-                let home = Locator::from(mobile);
-                let moved =
-                    self.topology.homes.node_at(home).and_then(|node| self.topology.homes.index(node));
-                if let Some(mobile) = moved {
-                    self.route_is_there(mobile, node);
-                }
-            }
-            Event::Expected { mobile } => {
-                self.note(node, None, Note::Handover("expected"), format_args!("{mobile}"));
-            }
-            Event::Arrived { mobile } => {
-                self.note(node, None, Note::Handover("arrived"), format_args!("{mobile}"));
-            }
-            Event::Moved { mobile } => {
-                self.note(node, None, Note::Handover("moved"), format_args!("{mobile}"));
-            }
-            Event::Paged { mobile, ports } => {
-                let out: Vec<String> = ports.iter().map(|port| self.peer_name(node, port)).collect();
-                self.note(
-                    node,
-                    None,
-                    Note::Handover("paged"),
-                    format_args!("{mobile} by {}", out.join(", ")),
-                );
-            }
+        let told = router_event_text(&self.topology, self.topology.place(node), &event);
+        let note = match &told {
+            Some(RouterNote::Route(change, text)) => Some((Note::Route(change), text)),
+            Some(RouterNote::Handover(phase, text)) => Some((Note::Handover(phase), text)),
             // The agent counts them.
-            Event::Dropped { .. } => {}
+            None => None,
+        };
+        if let Some((note, text)) = note {
+            self.note(node, None, note, format_args!("{text}"));
         }
-    }
-
-    fn peer_name(&self, node: NodeId, port: InterfaceId) -> String {
-        match self.topology.place(node).interfaces.get(usize::from(port.0)) {
-            Some(interface) => self.topology.place(interface.peer).name.clone(),
-            None => "its cell".to_owned(),
+        if let Event::RouteChanged { mobile, .. } = event {
+            let home = Locator::from(mobile);
+            let moved = self.topology.homes.node_at(home).and_then(|node| self.topology.homes.index(node));
+            if let Some(mobile) = moved {
+                self.route_is_there(mobile, node);
+            }
         }
     }
 
     fn host_event(&mut self, mobile: usize, event: HostEvent) {
         let node = self.node_of_host(mobile);
-        match event {
-            HostEvent::Confirmed { station } => {
-                self.note(node, None, Note::Handover("confirmed"), format_args!("by {station}"));
-                self.host_confirmed(mobile, station.into());
-            }
-            HostEvent::Active(active) => {
-                let what = if active { "active" } else { "idle" };
-                self.note(node, None, Note::Handover(what), format_args!(""));
-            }
-            HostEvent::Dropped { .. } => {}
+        if let Some((phase, text)) = host_event_text(&event) {
+            self.note(node, None, Note::Handover(phase), format_args!("{text}"));
+        }
+        if let HostEvent::Confirmed { station } = event {
+            self.host_confirmed(mobile, station.into());
         }
     }
 

@@ -1,16 +1,15 @@
 //! The way of the mobile nodes from base station to base station.
 
-use careof_base::{Duration, Instant, RandomStream};
+use careof_base::{Duration, Instant};
 use careof_link::Fate;
 use careof_mobility::{InterfaceId, Notice};
-use careof_plan::{Locator, NodeId, OneWayId};
-use careof_scenario::{Fleet, Walk};
+use careof_plan::{Itinerary, Locator, NodeId, OneWayId};
 
 use crate::agents::Agent;
 use crate::observer::Note;
 use crate::simulation::Simulation;
 
-use super::{Domain, Station};
+use super::Station;
 
 /// The only interface of a mobile node, whichever of its radios is behind it.
 const RADIO: InterfaceId = InterfaceId(0);
@@ -34,41 +33,16 @@ pub(crate) struct Walker {
     at: [Option<usize>; 2],
     /// The radio that it sends by.
     in_use: usize,
-    /// The station that it goes to, or is at.
-    target: usize,
-    /// Random waypoint: where it wants to end up.
-    waypoint: usize,
-    /// Steps of a given walk, or of one out of a file.
-    steps: usize,
+    path: Itinerary,
     next: Step,
-    /// When the next handover is.
-    leaves: Instant,
-    /// When it would be without any spread.
-    mark: Instant,
     /// Whether it has been at a station.
     has_come: bool,
-    random: RandomStream,
 }
 
 impl Walker {
-    /// The `n`th of a fleet, about to come to its first station.
-    pub(super) fn new(fleet: &Fleet, n: usize, random: RandomStream) -> Self {
-        let first = fleet.first_station(n);
-        let mark = fleet.first_handover(n).map_or(Instant::MAX, |span| Instant::ZERO + span);
-        let mut walker = Self {
-            at: [None; 2],
-            in_use: 0,
-            target: first,
-            waypoint: first,
-            steps: 0,
-            next: Step::Arrive,
-            leaves: mark,
-            mark,
-            has_come: false,
-            random,
-        };
-        walker.draw(fleet.round.map_or(Duration::ZERO, |round| round.spread));
-        walker
+    /// One that is about to come to its first station.
+    pub(super) const fn new(path: Itinerary) -> Self {
+        Self { at: [None; 2], in_use: 0, path, next: Step::Arrive, has_come: false }
     }
 
     /// The station that it sends to.
@@ -83,51 +57,12 @@ impl Walker {
 
     /// The station that it goes to, or is at.
     pub(super) const fn target(&self) -> usize {
-        self.target
+        self.path.target
     }
 
     /// The radio on the station that is asked for.
     pub(super) fn radio_at(&self, is_it: impl Fn(usize) -> bool) -> Option<usize> {
         (0..2).find(|which| self.at[*which].is_some_and(&is_it))
-    }
-
-    /// Draws when the next handover is.
-    fn draw(&mut self, spread: Duration) {
-        let most = u64::try_from(spread.as_nanos()).unwrap_or(u64::MAX - 1);
-        self.leaves = match (self.mark, most) {
-            (Instant::MAX, _) | (_, 0) => self.mark,
-            (mark, most) => mark + Duration::from_nanos(self.random.below(most + 1)),
-        };
-    }
-
-    /// Chooses the next of `count` stations.
-    fn choose(&mut self, walk: &Walk, count: usize) -> usize {
-        match walk {
-            Walk::Round => (self.target + 1) % count.max(1),
-            Walk::Given(stations) => {
-                self.steps = (self.steps + 1) % stations.len().max(1);
-                stations.get(self.steps).copied().unwrap_or_default()
-            }
-            Walk::Trace(steps) => {
-                self.steps += 1;
-                steps.get(self.steps).map_or(self.target, |(_, station)| *station)
-            }
-            Walk::RandomWaypoint => {
-                while self.waypoint == self.target && count > 1 {
-                    self.waypoint = self.random.below(count as u64) as usize;
-                }
-                if self.waypoint > self.target { self.target + 1 } else { self.target.saturating_sub(1) }
-            }
-        }
-    }
-}
-
-impl Domain {
-    /// When a mobile node leaves the station that it goes to now, where the walk has its own times; never behind the last.
-    fn next_traced(&self, mobile: usize) -> Option<Instant> {
-        let Walk::Trace(steps) = &self.walk else { return None };
-        let next = steps.get(self.hosts.get(mobile)?.walker.steps + 1);
-        Some(next.map_or(Instant::MAX, |(at, _)| Instant::ZERO + *at))
     }
 }
 
@@ -145,7 +80,7 @@ impl Simulation {
                 self.announce(mobile);
                 if let Some(walker) = self.walker(mobile) {
                     walker.next = Step::Leave;
-                    let leaves = walker.leaves;
+                    let leaves = walker.path.leaves;
                     self.wake_roamer(mobile, leaves);
                 }
             }
@@ -156,10 +91,11 @@ impl Simulation {
                 }
                 let node = self.node_of_host(mobile);
                 self.note(node, None, Note::Handover("initiated"), format_args!(""));
-                let traced = self.micro.as_ref().and_then(|domain| domain.next_traced(mobile));
-                if let Some(walker) = self.walker(mobile) {
-                    walker.mark = traced.unwrap_or_else(|| walker.mark + round.every);
-                    walker.draw(round.spread);
+                let fleet = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
+                let host = self.micro.as_mut().and_then(|domain| domain.hosts.get_mut(mobile));
+                if let Some((host, fleet)) = host.zip(fleet) {
+                    let walker = &mut host.walker;
+                    walker.path.leave(fleet);
                     walker.in_use = if round.overlap.is_zero() { walker.in_use } else { 1 - walker.in_use };
                     walker.next = if round.overlap.is_zero() { Step::Arrive } else { Step::EndOverlap };
                 }
@@ -188,19 +124,21 @@ impl Simulation {
     fn plan_handover(&mut self, mobile: usize) {
         let now = self.now;
         let Some(domain) = &mut self.micro else { return };
-        let (lead, round, count) = (domain.lead, domain.round, domain.stations.len());
+        let lead = domain.lead;
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
+        let fleet = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
+        let Some(fleet) = fleet.filter(|fleet| fleet.round.is_some()) else { return };
         let walker = &mut host.walker;
-        if round.is_none() || walker.leaves == Instant::MAX {
+        if walker.path.leaves == Instant::MAX {
             return;
         }
-        walker.target = walker.choose(&domain.walk, count);
+        walker.path.choose(fleet);
         let (next, at) = match lead {
             Some(lead) => {
-                let before = walker.leaves.since_start().saturating_sub(lead);
+                let before = walker.path.leaves.since_start().saturating_sub(lead);
                 (Step::Announce, (Instant::ZERO + before).max(now))
             }
-            None => (Step::Leave, walker.leaves),
+            None => (Step::Leave, walker.path.leaves),
         };
         walker.next = next;
         self.wake_roamer(mobile, at);
@@ -213,10 +151,10 @@ impl Simulation {
         let Some(domain) = &mut self.micro else { return };
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
         let which = host.walker.in_use;
-        let Some(&base) = domain.stations.get(host.walker.target) else { return };
+        let Some(&base) = domain.stations.get(host.walker.path.target) else { return };
         let Station { node: station, address, cell, .. } = base;
         let is_first = !std::mem::replace(&mut host.walker.has_come, true);
-        host.walker.at[which] = Some(host.walker.target);
+        host.walker.at[which] = Some(host.walker.path.target);
         let down = domain.radio(mobile, which);
         let up = OneWayId(down.0 + 1);
         self.turn_radio(down, station, cell);
@@ -303,7 +241,7 @@ impl Simulation {
         let node = self.node_of_host(mobile);
         let Some(domain) = &mut self.micro else { return };
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
-        let Some(&Station { node: station, address, cell, .. }) = domain.stations.get(host.walker.target)
+        let Some(&Station { node: station, address, cell, .. }) = domain.stations.get(host.walker.path.target)
         else {
             return;
         };

@@ -1,0 +1,137 @@
+//! Carries the routers and mobile nodes of a micro-mobility domain on this host.
+//!
+//! [`DomainRouter`] carries a gateway, a router or a base station, [`DomainHost`] a mobile node. Each hears every packet of its links by packet
+//! sockets, asks its agent, and sends by them again: whoever lays a host out sees to it that the kernel has no address on these links, and takes
+//! nothing that comes by them, for instance by a strict reverse path filter. To Mobile IP a domain is one link. On the gateway that is a TUN device, by which its foreign agent and its kernel send
+//! into the domain and what leaves the domain comes to them; on a mobile node it is a TUN device, too, its only interface, whichever base
+//! stations it is at.
+
+mod host;
+mod router;
+mod traffic;
+mod waiting;
+
+use std::net::Ipv4Addr;
+
+use careof_lab::{LinkSocket, Netlink};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::micro::PORT;
+use careof_wire::protocol;
+use careof_wire::udp::UdpHeader;
+
+pub use host::{DomainHost, DomainHostSetup, StationLink};
+pub use router::{DomainLink, DomainRouter, DomainRouterSetup};
+pub use traffic::DomainTraffic;
+
+use crate::Error;
+
+/// The longest packet of IPv4.
+const LONGEST_PACKET: usize = 1 << 16;
+/// Packets taken from one link in one turn.
+const PACKETS_A_TURN: usize = 64;
+/// Events kept for an owner that does not take them.
+const MOST_EVENTS: usize = 4096;
+/// Time To Live of messages.
+const TTL: u8 = 64;
+
+fn open_link(device: &str) -> Result<LinkSocket, Error> {
+    let index = Netlink::open()?.index_of(device)?;
+    Ok(LinkSocket::open(index)?)
+}
+
+/// A message of the domain as a packet. It goes over one link, and is in one piece.
+fn packet_of(source: Ipv4Addr, destination: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
+    let udp = UdpHeader {
+        source_port: PORT,
+        destination_port: PORT,
+        payload_len: u16::try_from(payload.len()).unwrap_or(u16::MAX),
+    };
+    let header = Ipv4Header {
+        source,
+        destination,
+        protocol: protocol::UDP,
+        ttl: TTL,
+        tos: 0,
+        identification: 0,
+        dont_fragment: true,
+        more_fragments: false,
+        fragment_offset: 0,
+        payload_len: udp.payload_len.saturating_add(UdpHeader::LEN),
+    };
+    let mut packet = Vec::with_capacity(payload.len() + 28);
+    header.emit(&mut packet);
+    udp.emit(source, destination, payload, &mut packet);
+    packet
+}
+
+/// The message of the domain in a packet, if it is one.
+fn message_in<'p>(header: &Ipv4Header, payload: &'p [u8]) -> Option<&'p [u8]> {
+    if header.protocol != protocol::UDP || header.is_fragment() {
+        return None;
+    }
+    let (udp, message) = UdpHeader::parse(header.source, header.destination, payload).ok()?;
+    (udp.destination_port == PORT).then_some(message)
+}
+
+/// Whether a packet is for everybody on a link.
+const fn is_for_all(destination: Ipv4Addr) -> bool {
+    destination.is_multicast() || destination.is_broadcast()
+}
+
+/// Counts a packet's Time To Live down and puts its header's checksum right (RFC 1624); `false`: it has reached its end.
+fn count_down(packet: &mut [u8]) -> bool {
+    let Some(header) = packet.get_mut(..20) else { return false };
+    let ttl = header[8];
+    if ttl <= 1 {
+        return false;
+    }
+    header[8] = ttl - 1;
+    // The sum of the other words grows by the complement of what was taken off: 0x0100, carried around.
+    let sum = u32::from(u16::from_be_bytes([header[10], header[11]])) + 0x0100;
+    let sum = (sum & 0xffff) + (sum >> 16);
+    header[10..12].copy_from_slice(&(sum as u16).to_be_bytes());
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    #[test]
+    fn a_header_counted_down_to_its_end_is_right_all_the_way() {
+        let mut packet = packet_of(HERE, THERE, b"words");
+        for left in (1..TTL).rev() {
+            assert!(count_down(&mut packet));
+            let (header, payload) =
+                Ipv4Header::parse(&packet).unwrap_or_else(|error| panic!("{left}: {error}"));
+            assert_eq!((header.ttl, message_in(&header, payload)), (left, Some(&b"words"[..])));
+        }
+        assert!(!count_down(&mut packet));
+        assert!(!count_down(&mut packet[..19]));
+    }
+
+    #[test]
+    fn the_checksum_carries_around() {
+        // Of all identifications, some make the sum that overflows.
+        for identification in 0..=u16::MAX {
+            let mut packet = Vec::new();
+            let header = Ipv4Header::parse(&packet_of(HERE, THERE, b"")).unwrap().0;
+            Ipv4Header { identification, payload_len: 0, ..header }.emit(&mut packet);
+            assert!(count_down(&mut packet) && Ipv4Header::parse(&packet).is_ok(), "{identification}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_of_the_domain_is_none() {
+        let packet = packet_of(HERE, THERE, b"words");
+        let (header, payload) = Ipv4Header::parse(&packet).unwrap();
+        assert_eq!(message_in(&Ipv4Header { protocol: protocol::TCP, ..header }, payload), None);
+        assert_eq!(message_in(&Ipv4Header { more_fragments: true, ..header }, payload), None);
+        let mut other = payload.to_vec();
+        other[3] ^= 1;
+        assert_eq!(message_in(&header, &other), None);
+    }
+}
