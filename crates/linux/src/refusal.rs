@@ -69,6 +69,13 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         });
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
+        if let Some(quic) = &flow.quic {
+            return Err(WorldError::Unsupported {
+                key: format!("flow.{index}.quic"),
+                found: format!("\"{}\"", quic.config.congestion.name()),
+                remedy: "flows over QUIC are not carried by real hosts yet: use the simulator".to_owned(),
+            });
+        }
         if let Workload::Probe { link } = flow.workload
             && scenario.link(link).straight
         {
