@@ -13,6 +13,7 @@ mod network;
 mod pattern;
 mod probe;
 mod programs;
+mod quic;
 mod refusal;
 mod relay;
 mod report;

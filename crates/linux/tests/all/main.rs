@@ -12,6 +12,7 @@ mod ipv6;
 mod media;
 mod mobile_ipv6;
 mod path_mtu;
+mod quic;
 mod several_mobile_nodes;
 mod split;
 mod tcp_cm;
