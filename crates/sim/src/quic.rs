@@ -326,9 +326,13 @@ impl Simulation {
         let mut bytes = Vec::with_capacity(datagram.bytes.len() + usize::from(UdpHeader::LEN));
         match (self.topology.address(source), datagram.destination.ip()) {
             (IpAddr::V4(from), IpAddr::V4(to)) => ports.emit(from, to, &datagram.bytes, &mut bytes),
-            (IpAddr::V6(from), IpAddr::V6(to)) => ports.emit(from, to, &datagram.bytes, &mut bytes),
-            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => {
-                unreachable!("all addresses of a run are of one version")
+            (from, to) => {
+                // As for segments: over IPv6 a network that has only IPv4 is known by mapped addresses.
+                let [from, to] = [from, to].map(|end| match end {
+                    IpAddr::V6(address) => address,
+                    IpAddr::V4(address) => address.to_ipv6_mapped(),
+                });
+                ports.emit(from, to, &datagram.bytes, &mut bytes);
             }
         }
         let header = Header {

@@ -1,4 +1,6 @@
 //! Flows over QUIC between real hosts, whose datagrams pass real sockets and, with Mobile IP, real tunnels.
+//!
+//! `cargo test -p careof-linux --test all quic -- --nocapture` prints what was measured.
 
 use careof_linux::WorldError;
 use careof_scenario::Scenario;
@@ -62,6 +64,8 @@ fn a_connection_goes_on_after_a_handover_with_mobile_ip_and_past_it() {
         let [handover] = &ran.summary.handovers[..] else {
             panic!("{migration}: {:?}", ran.summary.handovers)
         };
+        let silence = flow.longest_silence.unwrap_or_default();
+        println!("{migration}: silent for {} ms, {} bytes", silence.as_millis(), flow.bytes_delivered);
         // On a machine too busy to begin before the handover there is nothing to go on.
         if ran.summary.lateness.unwrap_or_default() < std::time::Duration::from_millis(200) {
             assert!(ran.resumes_after(1), "{migration}: {handover:?} {flow:?}");
