@@ -27,6 +27,7 @@ use crate::error::WorldError;
 use crate::media::{Attention, shortcuts};
 use crate::network::{Network, give_address};
 use crate::programs::ProgramOutput;
+use crate::quic::Mover;
 use crate::report::{AgentEvent, ApplicationEvent, Report};
 use crate::sampler::Sampler;
 use crate::tcp_cm::SenderTeller;
@@ -66,6 +67,8 @@ pub(crate) struct DirectedFlow {
     /// Which ends' TCP is looked into.
     pub(crate) looked_into: Vec<Side>,
     pub(crate) worker: Worker,
+    /// Who is to be told where the mobile node is.
+    pub(crate) mover: Option<Mover>,
 }
 
 /// Where a mobile node is in the script.
@@ -407,12 +410,26 @@ impl Director {
             Step::NewLink(index) => {
                 let to = self.scenario.handovers[index].to;
                 self.raise_link(to)?;
+                self.tell_movers(self.topology.mobile_of(to), Some(to));
                 if is_told(&self.scenario, step) {
                     self.switch_to(to, Notice::None);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Connections that migrate learn that their mobile node uses this link: as in the simulator when the link comes up, where it had none,
+    /// and otherwise with the registration.
+    fn tell_movers(&self, node: NodeId, link: Option<LinkId>) {
+        let Some(link) = link else { return };
+        let interface = self.topology.place(node).interfaces.iter().find(|one| one.out == up_of(link));
+        let Some(address) = interface.map(|one| self.topology.address(one.address)) else { return };
+        for mover in self.flows.iter().filter_map(|flow| flow.mover.as_ref()) {
+            if mover.node == node {
+                mover.move_to(address);
+            }
+        }
     }
 
     /// The agent that is to buffer until a handover is over hears of it, too.
@@ -546,6 +563,8 @@ impl Director {
                 let Some(mobile) = mobile else { return Ok(()) };
                 self.journeys[mobile].is_reachable = true;
                 self.note_path(at, node, true);
+                let place = self.topology.place(node).interfaces.get(usize::from(to.0));
+                self.tell_movers(node, place.map(|interface| LinkId(interface.out.0 as usize / 2)));
                 self.handover_is_ready(at, node, to)?;
                 self.open_flows(self.clock.now());
             }

@@ -15,6 +15,7 @@ mod network;
 mod pattern;
 mod probe;
 mod programs;
+mod quic;
 mod refusal;
 mod relay;
 mod report;

@@ -2,8 +2,8 @@
 
 use careof_plan::{lay_out, refuse_what_no_world_can};
 use careof_scenario::{
-    Assist, AssistPlace, CareOf, Fleet, Link, Mobility, MovementDetection, Protocol, QueuedFate, Routing,
-    Scenario, Workload,
+    Assist, AssistPlace, CareOf, Fleet, IpVersion, Link, Mobility, MovementDetection, Protocol, QueuedFate,
+    Routing, Scenario, Workload,
 };
 
 use crate::error::WorldError;
@@ -73,6 +73,15 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         });
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
+        if let (Some(quic), IpVersion::V6) = (&flow.quic, scenario.ip_version) {
+            return Err(WorldError::Unsupported {
+                key: format!("flow.{index}.quic"),
+                found: format!("\"{}\"", quic.config.congestion.name()),
+                remedy:
+                    "this world carries QUIC over IPv4 only: use the simulator, or protocol = \"mobile-ipv4\""
+                        .to_owned(),
+            });
+        }
         if let Workload::Probe { link } = flow.workload
             && scenario.link(link).straight
         {

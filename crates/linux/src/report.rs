@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
 
 use careof_agent::AssistEvent;
-use careof_base::Instant;
+use careof_base::{Duration, Instant};
 use careof_lab::TcpInfo;
 use careof_metrics::{ProbeSummary, Summary};
 use careof_mobility::{v4, v6};
 use careof_plan::{NodeId, Side};
+use careof_quic::StreamRange;
 use careof_trace::Columns;
 
 use crate::domain::DomainEvent;
@@ -81,4 +82,17 @@ pub(crate) enum ApplicationEvent {
     Ended { side: Side, how: String },
     /// A program has ended.
     ProgramEnded { which: &'static str, how: String },
+    /// An endpoint of QUIC did something.
+    Quic(QuicEvent),
+}
+
+/// What an endpoint of QUIC does, as far as it is measured.
+#[derive(Clone, Debug)]
+pub(crate) enum QuicEvent {
+    /// The packet `number` left `sender` with so much of the stream, of which the first `left` bytes had left before.
+    Sent { sender: Side, number: u32, data: Vec<StreamRange>, left: u64 },
+    /// The packet `number` of `sender` reached the other host.
+    Arrived { sender: Side, number: u32, data: Vec<StreamRange> },
+    /// The round trip was measured.
+    RoundTrip { sender: Side, rtt: Duration },
 }

@@ -10,12 +10,13 @@ use std::thread::{Builder, JoinHandle};
 use careof_agent::{AnySetup, HostOptions};
 use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
-use careof_metrics::Summary;
+use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
     AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Side, Topology, WalkStep, Workload, agent,
-    attached_first, handovers_of, kind, lay_out, measured_name, measured_senders, names, port,
-    refuse_what_no_world_can, steps, stream, walk,
+    attached_first, handovers_of, kind, lay_out, measured_name, measured_senders, migrates, names, port,
+    quic_client, refuse_what_no_world_can, steps, stream, up_of, walk,
 };
+use careof_quic::Role;
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
 use careof_trace::{Columns, EventLog};
 use nix::errno::Errno;
@@ -30,6 +31,7 @@ use crate::media::{Attention, shortcuts};
 use crate::mobile_ipv6::{self, start_routers};
 use crate::network::Network;
 use crate::programs::{ProgramOutput, refuse_missing};
+use crate::quic::{self, QuicConfig};
 use crate::refusal::refuse_what_linux_cannot;
 use crate::relay::{self, RelayPlan, Splitter};
 use crate::report::Report;
@@ -148,12 +150,18 @@ impl LinuxRun {
         let mut flows = Vec::new();
         for (index, (flow, choice)) in scenario.flows.iter().zip(&choices).enumerate() {
             let relay = relay.as_ref();
-            let parts = Parts { scenario: &scenario, topology: &topology, network: &network, clock, relay };
+            let parts =
+                Parts { scenario: &scenario, topology: &topology, network: &network, clock, relay, run };
             flows.push(add_flow(&parts, index, flow, choice, &mut books, &reports)?);
         }
         // The relay's TCP is one for all flows.
         let of_relay = of_relay.iter().filter_map(|of_relay| of_relay.choices.values().next());
-        let remarks = choices.iter().chain(of_relay).filter_map(|choice| choice.remark.clone());
+        let of_tcp = choices
+            .iter()
+            .zip(&scenario.flows)
+            .filter(|(_, flow)| flow.quic.is_none())
+            .map(|(choice, _)| choice);
+        let remarks = of_tcp.chain(of_relay).filter_map(|choice| choice.remark.clone());
         let scheduling = network.emulator.scheduling();
         let late = scheduling.remedy().map(|remedy| {
             format!(
@@ -331,6 +339,7 @@ struct Parts<'a> {
     network: &'a Network,
     clock: Clock,
     relay: Option<&'a RelayPlan>,
+    run: u64,
 }
 
 /// Starts the relay beside the home agent, whose tunnel device is one of the ways by which packets come in.
@@ -352,6 +361,35 @@ fn start_relay(
     Ok(relay::start(plan.clone(), network.host(plan.node), interfaces, clock, reports.clone())?)
 }
 
+/// The endpoints of a flow over QUIC.
+fn quic_config(
+    parts: &Parts<'_>,
+    (index, id): (usize, FlowId),
+    nodes: [NodeId; 2],
+    flow: &Flow,
+    stop: Option<Instant>,
+) -> QuicConfig {
+    let Parts { scenario, topology, run, .. } = parts;
+    let client = quic_client(scenario, flow);
+    let first =
+        attached_first(scenario).into_iter().find(|link| topology.mobile_of(*link) == nodes[client.index()]);
+    let interfaces = &topology.place(nodes[client.index()]).interfaces;
+    let own = first.and_then(|link| interfaces.iter().find(|one| one.out == up_of(link)));
+    let own = own.map(|one| topology.address(one.address)).filter(|_| migrates(flow));
+    let role = |side| if side == client { Role::Client } else { Role::Server };
+    QuicConfig {
+        id,
+        nodes,
+        addresses: nodes.map(|node| topology.address(topology.address_of(node))),
+        client,
+        own,
+        quic: scenario.flows[index].quic.as_ref().map(|quic| quic.config.clone()).unwrap_or_default(),
+        random: Side::BOTH
+            .map(|side| stream(scenario, *run, &format!("flow.{}.quic.{}", flow.name, role(side).name()))),
+        workload: Workload::new(flow.workload, stop),
+    }
+}
+
 fn add_flow(
     parts: &Parts<'_>,
     index: usize,
@@ -360,7 +398,7 @@ fn add_flow(
     books: &mut Books,
     reports: &Sender<Report>,
 ) -> Result<DirectedFlow, WorldError> {
-    let Parts { scenario, topology, network, clock, relay } = parts;
+    let Parts { scenario, topology, network, clock, relay, .. } = parts;
     let id = FlowId(index as u16);
     let nodes =
         [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
@@ -368,14 +406,34 @@ fn add_flow(
         name: flow.name.clone(),
         nodes,
         kind: kind(&flow.workload),
-        tcp: choice.summary(),
+        tcp: match &flow.quic {
+            Some(quic) => TcpSummary::quic(quic.config.congestion.name()),
+            None => choice.summary(),
+        },
         is_open_ended: flow.workload == Traffic::Command,
         connections: 0,
     });
     let senders = measured_senders(&flow.workload);
     let mut connections = Vec::new();
     let stop = flow.stop.map(|stop| Instant::ZERO + stop);
+    let mut mover = None;
+    let mut senders_looked_into = senders.to_vec();
     let worker = match flow.workload {
+        Traffic::Bulk { .. } | Traffic::RequestResponse { .. } | Traffic::Paced { .. }
+            if flow.quic.is_some() =>
+        {
+            let named: Vec<(Side, String)> = senders
+                .iter()
+                .enumerate()
+                .map(|(rank, side)| (*side, measured_name(&flow.name, rank)))
+                .collect();
+            books.add_connection(index, Side::BOTH.map(|side| port(id, side)), &named);
+            senders_looked_into.clear();
+            let config = quic_config(parts, (index, id), nodes, flow, stop);
+            let (worker, moves) = quic::start(config, &network.hosts, *clock, reports.clone())?;
+            mover = moves;
+            worker
+        }
         Traffic::Bulk { .. } | Traffic::RequestResponse { .. } | Traffic::Paced { .. } => {
             let named: Vec<(Side, String)> = senders
                 .iter()
@@ -411,7 +469,8 @@ fn add_flow(
         mobile_nodes: nodes.iter().filter_map(|node| topology.homes.index(*node)).collect(),
         opened: false,
         connections,
-        looked_into: senders.to_vec(),
+        looked_into: senders_looked_into,
         worker,
+        mover,
     })
 }

@@ -234,13 +234,14 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "The profile its TCP was taken from; null when there was none. On Linux what really ran: `modern`, the kernel's \
          TCP as it comes; `legacy`, without SACK, timestamps, F-RTO, RACK and tail loss probes; `legacy-sack`, the same \
-         with SACK.",
+         with SACK. `quic` for a flow over QUIC.",
     ),
     define(
         Flow,
         "variant",
         "",
-        "Congestion control and loss recovery of its TCP; `kernel-` with the kernel's congestion control on Linux.",
+        "Congestion control and loss recovery of its TCP; `kernel-` with the kernel's congestion control on Linux. \
+         With QUIC its congestion control alone.",
     ),
     define(Flow, "rto", "", "How its TCP estimates the retransmission timeout."),
     define(Flow, "start_s", "s", "When the application opened the flow; null if it never did."),
@@ -306,7 +307,8 @@ pub const DEFINITIONS: &[Definition] = &[
         "timeouts",
         "",
         "How often the sender's retransmission timer ran out. Each expiry counts, also repeated ones for the same \
-         segment. Probes of a closed window are no timeouts. On Linux the kernel's own count.",
+         segment. Probes of a closed window are no timeouts. On Linux the kernel's own count. \
+         With QUIC always 0: the library does not tell its probe timeouts.",
     ),
     define(
         Flow,
@@ -322,7 +324,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "segments_sent",
         "",
         "Segments the data's sender sent that occupy sequence numbers: data, SYN, FIN. Repetitions count again, pure \
-         acknowledgements do not count.",
+         acknowledgements do not count. With QUIC each stretch of stream bytes in a datagram counts as one.",
     ),
     define(Flow, "segments_retransmitted", "", "Those of `segments_sent` that repeat something sent before."),
     define(

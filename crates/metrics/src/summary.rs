@@ -36,6 +36,14 @@ pub struct TcpSummary {
     pub rto: String,
 }
 
+impl TcpSummary {
+    /// Of a flow over QUIC, with this congestion control.
+    #[must_use]
+    pub fn quic(congestion: &str) -> Self {
+        Self { profile: Some("quic".into()), variant: congestion.into(), rto: "rfc9002".into() }
+    }
+}
+
 /// One direction of a flow; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowSummary {

@@ -18,6 +18,7 @@ use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 use crate::layout::stream;
 use crate::locator::Subnet;
 use crate::path::path_to_home_agent;
+use crate::quic::policy_of_migrating_flows;
 use crate::topology::{Cell, Home, NodeId, Route, Topology};
 
 /// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.
@@ -351,6 +352,7 @@ fn policy(scenario: &Scenario, topology: &Topology, mobility: &Mobility) -> Poli
         port: rule.port,
         method: method(rule.method),
     });
+    let entries = policy_of_migrating_flows(scenario, topology).chain(entries);
     PolicyTable::new(method(mobility.routing), entries)
 }
 

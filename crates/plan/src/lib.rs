@@ -32,6 +32,7 @@ mod mobile_ipv6;
 mod observation;
 mod overview;
 mod path;
+mod quic;
 mod refusal;
 mod room;
 mod script;
@@ -67,6 +68,7 @@ pub use overview::{
     Overview, overview,
 };
 pub use path::{Tunnelling, first_peer, new_path};
+pub use quic::{migrates, quic_client};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
 pub use room::leaves_room;
 pub use script::{Step, attached_first, fate_of_queue, handovers_of, is_told, steps};

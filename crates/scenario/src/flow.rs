@@ -6,6 +6,7 @@ use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::mobility::Reference;
 use crate::model::{Programs, Workload};
+use crate::quic::{QuicDraft, quic};
 use crate::reference::FLOW;
 use crate::tcp::{TcpDraft, tcp};
 use crate::tree::Value;
@@ -23,6 +24,7 @@ pub(crate) struct FlowDraft<'a> {
     pub(crate) stop: Option<Duration>,
     pub(crate) workload: Option<Work<'a>>,
     pub(crate) tcp: Option<TcpDraft>,
+    pub(crate) quic: Option<QuicDraft>,
 }
 
 /// What the application does, as far as it is known before names are looked up.
@@ -62,8 +64,22 @@ pub(crate) fn flow<'a>(
     let workload = workload(&reader, problems);
     let of_programs = matches!(workload, Some(Work::Programs(_)));
     let place_of_tcp = (reader.origin, &*format!("{}.tcp", reader.path));
+    let quic = match reader.get("quic") {
+        Some(field) => {
+            reader.refuse(&["tcp"], "a flow is carried by one of both: leave `tcp` or `quic` out", problems);
+            if of_programs {
+                field.wrong(
+                    "programs bring their own transport",
+                    Some("leave `quic` out".to_owned()),
+                    problems,
+                );
+            }
+            Some(quic(&field, problems)?)
+        }
+        None => None,
+    };
     let tcp = tcp(reader.get("tcp"), of_programs, place_of_tcp, problems);
-    Some(FlowDraft { name, place, from, to, start, stop, workload, tcp })
+    Some(FlowDraft { name, place, from, to, start, stop, workload, tcp, quic })
 }
 
 fn times(
@@ -117,7 +133,7 @@ fn workload<'a>(reader: &Reader<'a>, problems: &mut Problems) -> Option<Work<'a>
             return programs(reader, problems).map(Work::Programs);
         }
         WorkloadKind::Probe => {
-            reader.refuse(&["size", "tcp"], "a probe sends packets of its own", problems);
+            reader.refuse(&["size", "tcp", "quic"], "a probe sends packets of its own", problems);
             let link = match reader.get("link") {
                 Some(field) => Some(Reference::read(&field, problems)?),
                 None => None,

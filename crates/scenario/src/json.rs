@@ -10,7 +10,7 @@ use crate::mobility::usual_early_requests;
 use crate::model::{
     AnchorPoint, AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, FastHandover, Flow,
     Handover, Hierarchy, IpVersion, KnownRate, Link, LinkId, MobileNode, Mobility, Node, NodeId, Protocol,
-    Scenario, Tcp, TraceFile, Unreachability, Workload,
+    Quic, Scenario, Tcp, TraceFile, Unreachability, Workload,
 };
 use crate::resolve::{HOME_AGENT, MOBILE};
 
@@ -530,7 +530,7 @@ fn flow(scenario: &Scenario, flow: &Flow) -> Json {
 fn one_flow(scenario: &Scenario, flow: &Flow) -> Json {
     let programs = flow.programs.as_ref();
     let words = |words: &[String]| words.iter().map(String::as_str).collect::<Json>();
-    object! {
+    let mut json = object! {
         "name": flow.name.as_str(),
         "from": scenario.node_name(flow.from),
         "to": scenario.node_name(flow.to),
@@ -558,7 +558,24 @@ fn one_flow(scenario: &Scenario, flow: &Flow) -> Json {
             },
             Workload::Probe { link } => object! { "kind": "probe", "link": scenario.link_name(link) },
         },
-        "tcp": tcp(&flow.tcp),
+        "tcp": flow.quic.is_none().then(|| tcp(&flow.tcp)),
+    };
+    // What is not asked for leaves no trace, so that a scenario without it keeps its digest.
+    if let (Json::Object(entries), Some(quic)) = (&mut json, &flow.quic) {
+        entries.push(("quic", self::quic(quic)));
+    }
+    json
+}
+
+fn quic(quic: &Quic) -> Json {
+    let config = &quic.config;
+    object! {
+        "congestion": config.congestion.name(),
+        "migration": config.migration,
+        "initial_mtu_bytes": config.initial_mtu,
+        "mtu_discovery": config.mtu_discovery,
+        "window_bytes": config.window,
+        "idle_timeout_ns": config.idle_timeout,
     }
 }
 

@@ -48,6 +48,7 @@ mod node;
 mod pattern;
 mod prefix;
 mod presets;
+mod quic;
 mod reference;
 mod resolve;
 mod tcp;
@@ -65,7 +66,7 @@ pub use model::{
     Discovery, DuplicateAddressDetection, Encapsulation, FastHandover, Fleet, Flow, Freeze, Handover,
     HandoverStyle, Hierarchy, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId, MapSelection,
     Medium, MediumId, MicroMobility, MicroProtocol, MobileNode, Mobility, MovementDetection, Node, NodeId,
-    PathScheme, Placed, PolicyRule, Programs, Protocol, QueuedFate, Replay, Role, Round, Routing,
+    PathScheme, Placed, PolicyRule, Programs, Protocol, QueuedFate, Quic, Replay, Role, Round, Routing,
     RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Trigger, Unreachability,
     Walk, WhenFull, Workload,
 };

@@ -589,7 +589,7 @@ pub enum QueuedFate {
     Duplicate,
 }
 
-/// A TCP connection and what it carries.
+/// A connection of TCP or QUIC and what it carries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Letters, digits, `-` and `_`.
@@ -606,8 +606,10 @@ pub struct Flow {
     pub workload: Workload,
     /// The programs of [`Workload::Command`].
     pub programs: Option<Programs>,
-    /// Both ends' TCP.
+    /// Both ends' TCP; of no meaning with [`Flow::quic`].
     pub tcp: Tcp,
+    /// Both ends' QUIC, where the flow is carried by it.
+    pub quic: Option<Quic>,
     /// Which it is of the flows that its table stands for; `None` where that is one.
     pub copy: Option<CopyNumber>,
 }
@@ -696,6 +698,16 @@ pub struct Tcp {
     pub pmtu_discovery: bool,
     /// What the file asks of a kernel's TCP; `None` where it describes a model. Simulations refuse it.
     pub kernel: Option<KernelTcp>,
+    /// The keys that the file gives, in the order of the documentation.
+    pub given: Vec<&'static str>,
+}
+
+/// QUIC of a flow, the same at both ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quic {
+    /// Its transport. `config.migration` is whether the mobile node uses its own address on the link that it is on, and takes the
+    /// connection along when that changes; otherwise the home address.
+    pub config: careof_quic::Config,
     /// The keys that the file gives, in the order of the documentation.
     pub given: Vec<&'static str>,
 }

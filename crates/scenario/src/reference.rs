@@ -11,6 +11,7 @@ pub(crate) mod link_layer;
 pub(crate) mod medium;
 pub(crate) mod micro_mobility;
 pub(crate) mod node;
+pub(crate) mod quic;
 
 pub(crate) static ROOT: Section = Section {
     heading: "The file",
@@ -417,7 +418,7 @@ it takes the new path) and `\"duplicate\"` (both) are known words that no world 
 pub(crate) static FLOW: Section = Section {
     heading: "`[[flow]]`",
     noun: "a flow",
-    intro: "One table for each TCP connection and what it carries. A table whose `from` or `to` is a pattern stands for one \
+    intro: "One table for each connection, of TCP or QUIC, and what it carries. A table whose `from` or `to` is a pattern stands for one \
 connection for each node of it, called `NAME-1`, `NAME-2`, …: `from = \"correspondent\", to = \"mobile-*\"`. Two patterns are \
 joined node by node: `from = \"sender-*\", to = \"receiver-*\"`.",
     keys: &[
@@ -476,6 +477,7 @@ lists the programs of a scenario.",
             "`\"linux\"`; of programs `\"modern\"`",
             "TCP of both ends; see `tcp`.",
         ),
+        key("quic", "word or table", "none", "In the place of TCP: QUIC of both ends; see `quic`."),
     ],
     elsewhere: &[
         ("source", "write `from`"),
@@ -730,7 +732,7 @@ tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 36] = [
+pub(crate) static SECTIONS: [&Section; 37] = [
     &ROOT,
     &link::LINK,
     &node::NODE,
@@ -751,6 +753,7 @@ pub(crate) static SECTIONS: [&Section; 36] = [
     &link_layer::LINK_LAYER,
     &FLOW,
     &TCP,
+    &quic::QUIC,
     &assist::ASSIST,
     &assist::EXCEPT,
     &assist::REPLAY,
@@ -790,6 +793,7 @@ fn long_form(keys: &[&str]) -> Option<&'static str> {
         ["links", _, "jitter" | "jitter_up"] => Some("spread"),
         ["links", _, "loss" | "loss_up"] => Some("p"),
         ["links", _, "trace" | "trace_up"] => Some("file"),
+        ["flow", _, "quic"] => Some("congestion"),
         ["flow", _, "tcp"] | ["assist", "split", "tcp"] => Some("profile"),
         _ => None,
     }

@@ -156,7 +156,7 @@ pub(crate) fn scenario(
     let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.nodes.as_slice());
     network.give_addresses(&nodes, mobility.as_ref(), ip_version, problems);
     let handovers = network.handovers(handovers, chain, duration, problems);
-    let flows = network.flows(flows, problems);
+    let flows = network.flows(flows, ip_version, problems);
 
     let duration = duration?;
     if problems.count() > 0 {

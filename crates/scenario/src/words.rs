@@ -5,6 +5,7 @@ use core::fmt;
 use careof_document::decode::Field;
 use careof_document::error::Problems;
 pub(crate) use careof_document::words::{nearest, one_of};
+use careof_quic::Congestion as QuicCongestion;
 use careof_tcp::{
     CongestionControl, HyStart, IdleRestart, KernelEdition, PartialAckTimer, Profile, ReductionBound,
     RtoEstimator, Variant,
@@ -97,7 +98,8 @@ words_of_tcp!(
     PartialAckTimer,
     ReductionBound,
     IdleRestart,
-    KernelEdition
+    KernelEdition,
+    QuicCongestion
 );
 
 /// The word of `kernel` for the kernel that calls itself `release`, as `uname -r` prints it; `None` for no such name.

@@ -201,6 +201,9 @@ impl Simulation {
         let deadline = on_agent!(agent, agent => agent.next_timeout(), None).map(|(at, _)| at);
         let slot = self.node(node).agent_slot;
         self.queue.set(slot, deadline);
+        if !self.migrating.is_empty() {
+            self.follow_address(node);
+        }
     }
 
     pub(crate) fn send_for_agent(&mut self, node: NodeId, transmit: Transmit) {

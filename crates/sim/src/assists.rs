@@ -412,16 +412,12 @@ impl Simulation {
         for_here: &mut Vec<ForHere>,
     ) -> bool {
         self.mind_black_hole(node, towards, via, packet);
-        let Packet { header, body, .. } = &self.pool[packet];
-        let destination = header.destination;
+        let destination = self.pool[packet].header.destination;
+        let port = self.pool[packet].destination_port().unwrap_or(0);
         if self.is_own(node, destination) || self.is_for_relay(node, packet, towards) {
             for_here.push(ForHere::Segment(packet));
             return true;
         }
-        let port = match body {
-            Body::Tcp(segment) => segment.destination_port,
-            Body::Message(_) | Body::OnLink(_) => 0,
-        };
         let route = self.node(node).place.route(destination);
         if let Agent::Ipv6(_) = self.node(node).agent {
             return self.send_stored_ipv6(node, towards, via, packet, port);

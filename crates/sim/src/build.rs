@@ -9,7 +9,7 @@ use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgen
 use careof_plan::{
     AgentPlan, Captures, Digest, FlowId, InterfaceIndex, Locator, NodeId, Observation, OneWayId, Plan, Side,
     Unwrapped, Workload, attached_first, down_of, handovers_of, lay_out, measured_name, measured_senders,
-    names, port, refuse_what_no_world_can, stall_threshold, up_of,
+    migrates, names, port, refuse_what_no_world_can, stall_threshold, up_of,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{Config, CongestionControl, Connection, Role as TcpRole};
@@ -68,6 +68,7 @@ impl Simulation {
             nodes: Vec::new(),
             pool: PacketPool::default(),
             flows: Vec::new(),
+            migrating: Vec::new(),
             flow_metrics: Vec::new(),
             script: {
                 let count = scenario.mobility.as_ref().map_or(0, |mobility| mobility.nodes.len());
@@ -223,7 +224,7 @@ impl Simulation {
                 let mut connection =
                     Connection::new(config, role, port(id, side), port(id, side.peer()), iss)
                         .unwrap_or_else(|error| unreachable!("the scenario checked this: {error}"));
-                if side == Side::Acceptor {
+                if side == Side::Acceptor && spec.quic.is_none() {
                     connection.open(Instant::ZERO);
                 }
                 End {
@@ -260,6 +261,10 @@ impl Simulation {
             if let Some(fleet) = &mut self.fleet {
                 nodes.into_iter().filter_map(roamer).for_each(|mobile| fleet.add_flow(mobile, id));
             }
+            let quic = self.quic_flow(index, nodes);
+            if migrates(&spec) {
+                self.migrating.push(id);
+            }
             self.flows.push(Flow {
                 name: spec.name.clone(),
                 ends,
@@ -270,7 +275,9 @@ impl Simulation {
                 measured,
                 mobile: moving.is_some(),
                 roamer: moving.filter(|_| self.fleet.is_some()).map(|mobile| mobile as u32),
-                pmtu_discovery: spec.tcp.pmtu_discovery,
+                // QUIC looks for the path's MTU by itself, and does not listen to ICMP.
+                pmtu_discovery: spec.tcp.pmtu_discovery && quic.is_none(),
+                quic,
             });
         }
     }
@@ -332,6 +339,11 @@ fn refuse_what_is_a_kernels(scenario: &Scenario) -> Result<(), WorldError> {
         return Err(tcp_only_on_linux("assist.split.tcp", kernel));
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
+        if let Some(quic) = flow.quic.as_ref().filter(|quic| !quic.config.congestion.is_repeatable()) {
+            let what = "it draws random numbers of its own, which no run could repeat; it runs";
+            let key = format!("flow.{index}.quic.congestion");
+            return Err(only_on_linux(&key, quic.config.congestion.name(), what));
+        }
         let (key, found, what) = match (&flow.workload, &flow.tcp.kernel) {
             (Traffic::Command, _) => {
                 let program = flow.programs.as_ref().and_then(|programs| programs.command.first());

@@ -6,6 +6,7 @@ use careof_tcp::Connection;
 use careof_trace::TcpState;
 
 use crate::queue::Slot;
+use crate::quic::QuicFlow;
 
 /// One end of a flow. What an ordinary segment touches comes first, and is first in the connection.
 #[repr(C)]
@@ -59,6 +60,8 @@ pub(crate) struct Flow {
     pub(crate) workload: Workload,
     /// The opener and the acceptor.
     pub(crate) ends: [End; 2],
+    /// Where it is carried by QUIC: its endpoints. Those of TCP are then never opened.
+    pub(crate) quic: Option<Box<QuicFlow>>,
     /// Its name in the scenario.
     pub(crate) name: String,
     /// When the application wants to begin.

@@ -368,6 +368,9 @@ impl Simulation {
         }
         match &self.pool[packet].body {
             Body::Tcp(_) => self.deliver_whole(node, interface, packet),
+            Body::Message(_) if self.pool[packet].origin.is_some() => {
+                self.deliver_to_connection(node, interface, packet);
+            }
             Body::OnLink(_) => self.hear_neighbor(node, interface, packet),
             Body::Message(_) if self.pool[packet].header.is_ipv6() => {
                 self.deliver_ipv6_message(node, interface, packet, None, None);

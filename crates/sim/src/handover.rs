@@ -15,7 +15,7 @@ use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
 use crate::observer::Note;
-use crate::packet::{Body, Packet};
+use crate::packet::Packet;
 use crate::queue::Slot;
 use crate::simulation::Simulation;
 
@@ -261,15 +261,12 @@ impl Simulation {
         for packet in self.drain_way(way) {
             self.pool.settle(packet);
             let whole = !self.pool[packet].outermost().is_fragment();
-            let segment = match &self.pool[packet].body {
-                Body::Tcp(segment) if whole => Some(*segment),
-                _ => None,
-            };
-            match (fate, segment) {
-                (QueuedFate::ReRoute, Some(segment)) => {
+            let port = self.pool[packet].destination_port().filter(|_| whole);
+            match (fate, port) {
+                (QueuedFate::ReRoute, Some(port)) => {
                     (self.pool[packet].outer, self.pool[packet].beneath) = (None, None);
                     self.pool.refresh(packet);
-                    self.send_again(node, packet, segment.destination_port);
+                    self.send_again(node, packet, port);
                 }
                 (QueuedFate::DropWithIcmp, Some(_)) => {
                     let inner = self.pool[packet].bare();

@@ -26,6 +26,7 @@ mod packet;
 mod passage;
 mod path;
 mod queue;
+mod quic;
 mod reassembly;
 mod relay;
 mod simulation;

@@ -300,6 +300,36 @@ impl Simulation {
         }
     }
 
+    /// An endpoint of QUIC sent a datagram, or got one: what it carries of the stream stands for a segment.
+    pub(crate) fn trace_datagram(&mut self, id: FlowId, side: Side, packet: PacketRef, sent: bool) {
+        if !self.observer.log.is_on() {
+            return;
+        }
+        let (seq, len_bytes) = self.carried(packet).unwrap_or_default();
+        let seen = &self.pool[packet];
+        let record = SegmentRecord {
+            packet: seen.id,
+            size_bytes: seen.size_bytes(),
+            seq,
+            len_bytes,
+            retransmission: seen.origin.is_some_and(|origin| origin.retransmission),
+            ..SegmentRecord::default()
+        };
+        let node = trace_node(self.flows[usize::from(id.0)].ends[side.index()].node);
+        let event = if sent { Event::segment_sent } else { Event::segment_received };
+        self.observer.log.push(event(self.now, node, trace_flow(id), record));
+    }
+
+    /// The state of an endpoint of QUIC may have changed.
+    pub(crate) fn trace_quic_state(&mut self, id: FlowId, side: Side) {
+        if self.observer.log.is_on()
+            && let Some(state) = self.quic_state(id, side)
+        {
+            let node = trace_node(self.flows[usize::from(id.0)].ends[side.index()].node);
+            self.observer.log.push(Event::tcp_state(self.now, node, trace_flow(id), state));
+        }
+    }
+
     /// A relay sent a segment to `facing`, or got one from there.
     pub(crate) fn trace_relay_segment(&mut self, id: FlowId, facing: Side, packet: PacketRef, sent: bool) {
         let (true, Some(node), Some(half)) =

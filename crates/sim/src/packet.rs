@@ -21,7 +21,7 @@ pub(crate) struct PacketRef(u32);
 pub(crate) enum Body {
     /// A TCP segment of a flow; its data is known by length only.
     Tcp(Segment),
-    /// The payload of a signalling datagram (UDP or ICMP header included), byte for byte.
+    /// The payload of a datagram (UDP or ICMP header included), byte for byte: of signalling, or of a flow over QUIC.
     Message(Arc<[u8]>),
     /// A message between neighbors over IPv6.
     OnLink(Arc<OnLink>),
@@ -62,7 +62,7 @@ pub(crate) struct Beneath {
     beneath: Option<Box<Beneath>>,
 }
 
-/// Where a TCP packet came from, for metrics: the network does not look at it.
+/// Where a packet of a flow came from, for metrics: the network does not look at it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     /// The flow.
@@ -73,7 +73,7 @@ pub(crate) struct Origin {
     pub(crate) retransmission: bool,
     /// The metrics' number of this transmission; `None` for a segment without sequence space.
     pub(crate) transmission: Option<Transmission>,
-    /// Sequence number, relative and unwrapped.
+    /// Sequence number, relative and unwrapped; with QUIC the number of the datagram.
     pub(crate) seq: i64,
     /// Acknowledgement number, relative and unwrapped; 0 without ACK.
     pub(crate) ack: i64,
@@ -97,7 +97,7 @@ pub(crate) struct Packet {
     pub(crate) beneath: Option<Box<Beneath>>,
     /// What it carries. Every fragment names the whole body; the headers say which part of it travels.
     pub(crate) body: Body,
-    /// The TCP flow it belongs to; `None` for signalling.
+    /// The flow it belongs to; `None` for signalling.
     pub(crate) origin: Option<Origin>,
     /// Where it is not 0, an assist has it enter its tunnel in fragments of so many bytes at most, whatever its DF bit says.
     pub(crate) in_fragments: u16,
@@ -110,6 +110,22 @@ impl Packet {
     /// A packet in no tunnel, for [`PacketPool::insert`].
     pub(crate) const fn new(header: Header, body: Body, origin: Option<Origin>) -> Self {
         Self { id: 0, header, outer: None, beneath: None, body, origin, in_fragments: 0 }
+    }
+
+    /// Whether it is a message of an agent or of a router, not one of a flow.
+    pub(crate) fn is_signalling(&self) -> bool {
+        matches!(self.body, Body::Message(_)) && self.origin.is_none()
+    }
+
+    /// The port that a packet of a flow goes to.
+    pub(crate) fn destination_port(&self) -> Option<u16> {
+        match &self.body {
+            Body::Tcp(segment) => Some(segment.destination_port),
+            Body::Message(bytes) if self.origin.is_some() => {
+                bytes.get(2..4).and_then(|port| port.try_into().ok()).map(u16::from_be_bytes)
+            }
+            Body::Message(_) | Body::OnLink(_) => None,
+        }
     }
 
     /// Puts another header around it, written by [`Passage::wrap`].

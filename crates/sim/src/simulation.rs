@@ -42,6 +42,8 @@ pub(crate) enum Component {
     Medium(u16),
     /// A timer of a TCP endpoint.
     Connection(FlowId, Side),
+    /// A timer of an endpoint of QUIC.
+    Quic(FlowId, Side),
     /// A flow's start, next message or stop.
     Flow(FlowId),
     /// A timer of a mobility agent.
@@ -206,6 +208,8 @@ pub struct Simulation {
     pub(crate) nodes: Vec<Node>,
     pub(crate) pool: PacketPool,
     pub(crate) flows: Vec<Flow>,
+    /// Those over QUIC whose mobile node's address changes with its link.
+    pub(crate) migrating: Vec<FlowId>,
     pub(crate) script: Script,
     pub(crate) ledger: Ledger,
     pub(crate) digest: Digest,
@@ -279,6 +283,7 @@ impl Simulation {
             Component::Link(id) => self.link_timeout(id),
             Component::Medium(index) => self.medium_timeout(index),
             Component::Connection(flow, side) => self.connection_timeout(flow, side),
+            Component::Quic(flow, side) => self.quic_timeout(flow, side),
             Component::Flow(flow) => self.flow_timeout(flow),
             Component::Agent(node) => self.agent_timeout(node),
             Component::Dhcp(node) => self.dhcp_timeout(node),

@@ -95,10 +95,13 @@ impl Simulation {
                     &measured_name(&flow.name, rank),
                     [name(*sender), name(sender.peer())],
                     kind(&spec.workload),
-                    TcpSummary {
-                        profile: Some(spec.tcp.profile.name().to_owned()),
-                        variant: config.variant.name().to_owned(),
-                        rto: config.rto.name().to_owned(),
+                    match &spec.quic {
+                        Some(quic) => TcpSummary::quic(quic.config.congestion.name()),
+                        None => TcpSummary {
+                            profile: Some(spec.tcp.profile.name().to_owned()),
+                            variant: config.variant.name().to_owned(),
+                            rto: config.rto.name().to_owned(),
+                        },
                     },
                     &self.flow_metrics[index],
                     self.now,

@@ -25,6 +25,9 @@ impl Simulation {
         {
             return;
         }
+        if flow.quic.is_some() {
+            return self.open_quic(id);
+        }
         let nodes = [flow.ends[0].node, flow.ends[1].node];
         let acceptor = self.own_address(nodes[1]);
         let opener = self.address_towards(nodes[0], acceptor, port(id, Side::Acceptor));
@@ -64,14 +67,14 @@ impl Simulation {
         self.arm_flow(id);
     }
 
-    fn arm_flow(&mut self, id: FlowId) {
+    pub(crate) fn arm_flow(&mut self, id: FlowId) {
         let flow = &self.flows[usize::from(id.0)];
         let deadline = if flow.opened { flow.workload.next_timeout() } else { None };
         self.queue.set(flow.slot, deadline);
     }
 
     /// Tells the metrics what the applications of a flow want.
-    fn note_wanted(&mut self, id: FlowId) {
+    pub(crate) fn note_wanted(&mut self, id: FlowId) {
         let flow = &self.flows[usize::from(id.0)];
         for (index, total) in flow.measured.into_iter().zip(flow.workload.wanted()) {
             if let Some(index) = index {
@@ -82,6 +85,9 @@ impl Simulation {
 
     fn ask(&mut self, id: FlowId, ask: Ask) {
         let flow = &mut self.flows[usize::from(id.0)];
+        if flow.quic.is_some() {
+            return self.ask_quic(id, ask);
+        }
         let side = match ask {
             Ask::Write(side, bytes) => {
                 flow.end(side).connection.write(bytes);
@@ -120,7 +126,7 @@ impl Simulation {
     pub(crate) fn deliver_segment(&mut self, node: NodeId, packet: PacketRef) {
         let arrived = &self.pool[packet];
         let (Body::Tcp(segment), Some(origin)) = (&arrived.body, &arrived.origin) else {
-            return self.drop_packet(node, packet, NodeDrop::Malformed);
+            return self.deliver_datagram(node, packet);
         };
         let (id, side) = (origin.flow, origin.sender.peer());
         let flow = &mut self.flows[usize::from(id.0)];
@@ -230,6 +236,13 @@ impl Simulation {
         let total = end.connection.received();
         let new = total - end.received;
         end.received = total;
+        self.application_got(now, id, side, new, total);
+    }
+
+    /// The application at `side` has got `new` bytes more, which makes `total`.
+    #[inline(always)]
+    pub(crate) fn application_got(&mut self, now: Instant, id: FlowId, side: Side, new: u64, total: u64) {
+        let flow = &self.flows[usize::from(id.0)];
         if let Some(index) = flow.measured[side.peer().index()] {
             self.flow_metrics[index].on_delivered(now, total);
             match (flow.roamer, &mut self.fleet) {

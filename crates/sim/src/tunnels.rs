@@ -7,7 +7,7 @@ use careof_wire::tunnel::Encapsulation;
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
-use crate::packet::{Body, Outer, PacketRef};
+use crate::packet::{Outer, PacketRef};
 use crate::passage::{Passage, Passed, Wrapping};
 use crate::simulation::Simulation;
 
@@ -205,7 +205,7 @@ impl Simulation {
         let Some(outer) = self.pool[packet].outer else { return };
         let arrived = &self.pool[packet];
         let (inner, is_nested) = (*arrived.within(), arrived.is_nested());
-        let is_message = !is_nested && matches!(arrived.body, Body::Message(_));
+        let is_message = !is_nested && arrived.is_signalling();
         let is_extended = matches!(outer.wrapping, Wrapping::Extended { .. });
         let is_in_udp = matches!(outer.wrapping, Wrapping::Ipv6InIpv4 { udp: true });
         // An agent judges the headers of messages for itself.
@@ -303,6 +303,7 @@ mod tests {
 
     use super::*;
     use crate::header::Header;
+    use crate::packet::Body;
     use crate::packet::Packet;
 
     const VISIT: &str =

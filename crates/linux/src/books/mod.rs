@@ -21,15 +21,16 @@ use careof_lab::TcpInfo;
 use careof_lab::told_congestion::{Deed, Did, News};
 use careof_metrics::{
     AssistDeed, BlackHoles, FlowMetrics, Handover, Journeys, NewPath, ProbeSummary, RoamingMetrics,
-    TcpSummary, Transmission,
+    SegmentRange, TcpSummary, Transmission,
 };
 use careof_plan::{Captures, Digest, NodeId, OneWayId, Side, Topology, note_hole, stall_threshold};
+use careof_quic::StreamRange;
 use careof_scenario::{Role, Scenario};
 use careof_trace::{AssistRecord, Event, EventLog, FlowId as TraceFlow, NodeId as TraceNode, TcpState};
 use careof_wire::SeqNumber;
 
 use crate::domain::DomainEvent;
-use crate::report::{AgentEvent, ApplicationEvent};
+use crate::report::{AgentEvent, ApplicationEvent, QuicEvent};
 use connection::{Connection, ConnectionEnd, PendingTimeout, Stretch};
 use datagram::Reassembler;
 use datagrams::Datagrams;
@@ -38,6 +39,9 @@ pub(crate) use packets::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
 
 /// How long records wait for earlier ones: longer than any thread of the run is usually late.
 pub(crate) const HOLD: Duration = Duration::from_millis(40);
+
+/// Of how many packets of QUIC it is remembered what they carried: as many as metrics remember transmissions.
+const REMEMBERED: usize = 16_384;
 
 /// Something to be entered at its time.
 #[derive(Debug)]
@@ -142,6 +146,8 @@ pub(crate) struct Books {
     answered: BTreeSet<usize>,
     pub(crate) measured: Vec<Measured>,
     pub(crate) flow_metrics: Vec<FlowMetrics>,
+    /// By what is measured and packet number: what packets of QUIC carried, in their order.
+    quic_sent: BTreeMap<(usize, u32), Vec<Transmission>>,
     /// The shortest silence that is a stall.
     pub(crate) stall_threshold: Duration,
     pub(crate) handovers: Journeys,
@@ -220,6 +226,7 @@ impl Books {
             answered: BTreeSet::new(),
             measured: Vec::new(),
             flow_metrics: Vec::new(),
+            quic_sent: BTreeMap::new(),
             stall_threshold: stall_threshold(scenario),
             handovers,
             roaming: fleet.map(|fleet| RoamingMetrics::new(fleet.count, fleet.stations.len())),
@@ -561,6 +568,7 @@ impl Books {
                 let detail = self.log.detail(format_args!("{how}"));
                 self.log.push(Event::flow_end(at, node(side), trace_flow, detail));
             }
+            ApplicationEvent::Quic(event) => self.enter_quic(flow, event),
             ApplicationEvent::ProgramEnded { which, how } => {
                 let side = if which == "server" { Side::Acceptor } else { Side::Opener };
                 let detail = self.log.detail(format_args!("{which}: {how}"));
@@ -569,6 +577,34 @@ impl Books {
                     for index in self.measured_of(flow) {
                         self.flow_metrics[index].on_stop(at);
                     }
+                }
+            }
+        }
+    }
+
+    fn enter_quic(&mut self, flow: usize, event: QuicEvent) {
+        let segment = |range: &StreamRange| SegmentRange { seq: range.start as i64, end: range.end as i64 };
+        match event {
+            QuicEvent::Sent { sender, number, data, left } => {
+                let Some(index) = self.measured_sender(flow, sender) else { return };
+                let metrics = &mut self.flow_metrics[index];
+                let sent =
+                    data.iter().map(|range| metrics.on_segment_sent(segment(range), range.start < left));
+                self.quic_sent.insert((index, number), sent.collect());
+                if self.quic_sent.len() > REMEMBERED {
+                    self.quic_sent.pop_first();
+                }
+            }
+            QuicEvent::Arrived { sender, number, data } => {
+                let Some(index) = self.measured_sender(flow, sender) else { return };
+                let sent = self.quic_sent.get(&(index, number));
+                for (range, transmission) in data.iter().zip(sent.into_iter().flatten()) {
+                    self.flow_metrics[index].on_segment_arrival(segment(range), *transmission);
+                }
+            }
+            QuicEvent::RoundTrip { sender, rtt } => {
+                if let Some(index) = self.measured_sender(flow, sender) {
+                    self.flow_metrics[index].on_rtt_sample(rtt);
                 }
             }
         }

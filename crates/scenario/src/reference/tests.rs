@@ -460,6 +460,19 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ),
                 ("link", "bulk={ from = \"a\", to = \"b\", kind = \"probe\", link = \"left\" }"),
                 ("tcp", "bulk.tcp=reno"),
+                ("quic", "bulk.quic=cubic"),
+            ],
+        ),
+        (
+            &quic::QUIC,
+            "flow.bulk.quic.congestion=cubic\nflow.bulk.quic.",
+            vec![
+                ("congestion", "congestion=new-reno"),
+                ("migration", "migration=true"),
+                ("initial_mtu", "initial_mtu=1400"),
+                ("mtu_discovery", "mtu_discovery=false"),
+                ("window", "window=1 MB"),
+                ("idle_timeout", "idle_timeout=5 s"),
             ],
         ),
         (

@@ -6,13 +6,18 @@ use super::{Network, listed};
 use crate::error::Problems;
 use crate::flow::{FlowDraft, ProgramsDraft, Work};
 use crate::mobility::Reference;
-use crate::model::{CopyNumber, Flow, Link, LinkId, NodeId, Programs, Workload};
+use crate::model::{CopyNumber, Flow, IpVersion, Link, LinkId, NodeId, Programs, Workload};
 use crate::pattern::is_pattern;
 use crate::tree::quote;
 use crate::words::nearest;
 
 impl Network {
-    pub(super) fn flows(&self, drafts: Vec<FlowDraft<'_>>, problems: &mut Problems) -> Vec<Flow> {
+    pub(super) fn flows(
+        &self,
+        drafts: Vec<FlowDraft<'_>>,
+        ip_version: IpVersion,
+        problems: &mut Problems,
+    ) -> Vec<Flow> {
         let mut given: Vec<(&str, usize)> = Vec::new();
         for (index, draft) in drafts.iter().enumerate() {
             let Some(name) = draft.name else { continue };
@@ -85,6 +90,13 @@ impl Network {
                 let before = problems.count();
                 let mtu = mtus[from.0].min(mtus[to.0]);
                 let tcp = draft.tcp.clone().and_then(|tcp| tcp.resolve(mtu, problems));
+                let quic = match &draft.quic {
+                    Some(quic) => match quic.clone().resolve(mtu, ip_version, problems) {
+                        Some(quic) => Some(quic),
+                        None => break,
+                    },
+                    None => None,
+                };
                 let (Some(work), Some(tcp)) = (&draft.workload, tcp) else { break };
                 let (workload, programs) = match work {
                     Work::Model(workload) => (*workload, None),
@@ -101,7 +113,7 @@ impl Network {
                 };
                 let (start, stop) = (draft.start, draft.stop);
                 let copy = is_copied.then_some(CopyNumber { number: number + 1, of });
-                flows.push(Flow { name, from, to, start, stop, workload, programs, tcp, copy });
+                flows.push(Flow { name, from, to, start, stop, workload, programs, tcp, quic, copy });
                 if problems.count() > before {
                     break;
                 }

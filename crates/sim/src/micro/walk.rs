@@ -241,7 +241,8 @@ impl Simulation {
         let node = self.node_of_host(mobile);
         let Some(domain) = &mut self.micro else { return };
         let Some(host) = domain.hosts.get_mut(mobile) else { return };
-        let Some(&Station { node: station, address, cell, .. }) = domain.stations.get(host.walker.path.target)
+        let Some(&Station { node: station, address, cell, .. }) =
+            domain.stations.get(host.walker.path.target)
         else {
             return;
         };

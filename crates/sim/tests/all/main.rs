@@ -17,6 +17,7 @@ mod no_harm;
 mod path_monitor;
 mod path_mtu;
 mod path_quality;
+mod quic;
 mod random_worlds;
 mod senders;
 mod several_mobile_nodes;
