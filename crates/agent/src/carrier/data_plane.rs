@@ -17,6 +17,7 @@ use super::assist_actions::{Ways, do_for_assist};
 use super::assists::{Assists, Heading, Shown};
 use super::decisions::{Decisions, NotTaken, Traffic};
 use super::error_reports::{ErrorReport, Problem, RateLimit, SegmentReport, report};
+use super::multipath::Bonds;
 use super::passed::{Passed, datagrams_in};
 use super::paths::PathKey;
 use super::tunnel_entry::{Capacity, Fits, Way, counted, fragments, way_for};
@@ -105,6 +106,8 @@ pub(super) struct DataPlane {
     /// Below this, bytes, nobody brings a path's MTU who may not have seen what was sent.
     pub(super) path_mtu_floor: u16,
     pub(super) role: Role,
+    /// Tunnels over several paths; `None`: there are none here.
+    pub(super) bonds: Option<Box<Bonds>>,
     /// `None`: packets go their way.
     pub(super) assists: Option<Box<Assists>>,
 }
@@ -143,6 +146,7 @@ impl DataPlane {
             identifier,
             path_mtu_floor,
             role,
+            bonds: None,
             assists: None,
         })
     }
@@ -223,7 +227,9 @@ impl DataPlane {
             return Ok(());
         }
         let is_assisted = self.assists.as_ref().is_some_and(|assists| assists.wants(&header));
+        let is_bonded = self.bonds.as_ref().is_some_and(|bonds| bonds.takes(&header));
         match decisions.entrances_for(&header) {
+            _ if is_bonded && !is_assisted => self.put_in_several(now, &header, decisions),
             [] if is_assisted => self.put_in_assisted(now, &header, decisions),
             [] => {
                 self.uncarried.no_way += 1;
@@ -429,6 +435,9 @@ impl DataPlane {
             self.uncarried.looping += 1;
             return Ok(true);
         }
+        if self.bonds.as_ref().is_some_and(|bonds| bonds.takes(header)) {
+            return self.put_in_bonded(now, header, datagram, origin, decisions);
+        }
         for n in 0.. {
             let Some(entrance) = decisions.entrances_for(header).get_mut(n) else { break };
             if via.is_some_and(|via| via != entrance.path) {
@@ -608,6 +617,11 @@ impl DataPlane {
         decisions: &mut Decisions,
     ) -> Result<(), Error> {
         let interface = packet.interface;
+        if let Some(bonds) = &mut self.bonds
+            && bonds.receive(now, interface, packet.bytes)
+        {
+            return self.take_out_of_bonds(now, decisions);
+        }
         let Ok(out) = packet.decapsulate() else {
             self.uncarried.malformed += 1;
             return Ok(());
@@ -634,15 +648,117 @@ impl DataPlane {
             self.passed.note(path, false, packets, bytes);
         }
         let (onwards, path) = (exit.onwards, exit.path);
-        let onwards = onwards && !decisions.entrances_for(&inner).is_empty();
-        if self.assists.as_ref().is_some_and(|assists| assists.wants(&inner)) {
-            return self.take_out_assisted(now, &inner, &out.datagram, path, onwards, decisions);
+        self.pass_on(now, &inner, &out.datagram, (onwards, path), decisions)
+    }
+
+    /// Passes on what has come out of a tunnel.
+    fn pass_on(
+        &mut self,
+        now: Instant,
+        inner: &Ipv4Header,
+        datagram: &[u8],
+        (onwards, path): (bool, Option<PathId>),
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        let onwards = onwards && !decisions.entrances_for(inner).is_empty();
+        if self.assists.as_ref().is_some_and(|assists| assists.wants(inner)) {
+            return self.take_out_assisted(now, inner, datagram, path, onwards, decisions);
         }
         if onwards {
             // A hop of its way.
-            return self.put_onwards(now, &inner, &out.datagram, decisions);
+            return self.put_onwards(now, inner, datagram, decisions);
         }
-        self.tun.send(&out.datagram)
+        self.tun.send(datagram)
+    }
+
+    /// Puts a datagram into a tunnel over several paths. Always a way for it, though it may have to be dropped.
+    fn put_in_bonded(
+        &mut self,
+        now: Instant,
+        header: &Ipv4Header,
+        datagram: &[u8],
+        origin: Origin,
+        decisions: &mut Decisions,
+    ) -> Result<bool, Error> {
+        let mut forwarded = Vec::new();
+        let datagram = if origin == Origin::Forwarded {
+            if header.ttl <= 1 {
+                self.uncarried.looping += 1;
+                self.report(now, Problem::Expired, decisions.own_end(header), datagram);
+                return Ok(true);
+            }
+            forwarded.extend_from_slice(datagram);
+            take_off_a_hop(&mut forwarded);
+            &forwarded
+        } else {
+            datagram
+        };
+        let sent = self.bonds.as_mut().is_some_and(|bonds| bonds.send(now, header, datagram));
+        if sent {
+            self.put_in.note(1, datagram.len() as u64);
+        } else {
+            self.uncarried.no_way += 1;
+        }
+        self.put_on_paths(now, decisions)?;
+        Ok(true)
+    }
+
+    /// Puts on their paths what tunnels over several have to send.
+    fn put_on_paths(&mut self, now: Instant, decisions: &mut Decisions) -> Result<(), Error> {
+        let gre = lane_of(Encapsulation::Gre { key: None, sequence: None });
+        while let Some(sent) = self.bonds.as_mut().and_then(|bonds| bonds.poll_transmit()) {
+            if self.lanes.get(gre).is_some_and(|lane| lane.batch.is_full()) {
+                self.flush(now, gre, decisions)?;
+            }
+            let Some(Lane { batch, .. }) = self.lanes.get_mut(gre) else { return Ok(()) };
+            if !batch.push(&sent.outer, &sent.bytes) {
+                // Blocked: as if the path's queue were full.
+                self.uncarried.refused += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what tunnels over several paths have in order.
+    fn take_out_of_bonds(&mut self, now: Instant, decisions: &mut Decisions) -> Result<(), Error> {
+        while let Some(came) = self.bonds.as_mut().and_then(|bonds| bonds.poll_delivery()) {
+            let Ok((inner, _)) = Ipv4Header::parse(&came.datagram) else {
+                self.uncarried.malformed += 1;
+                continue;
+            };
+            // Only what is the mobile node's own comes out of its tunnel.
+            let is_its = match self.role {
+                Role::Mobile => inner.destination == came.home_address,
+                _ => inner.source == came.home_address,
+            };
+            if !is_its {
+                self.uncarried.not_ours += 1;
+                continue;
+            }
+            self.taken_out.note(1, came.datagram.len() as u64);
+            self.pass_on(now, &inner, &came.datagram, (self.role != Role::Mobile, came.path), decisions)?;
+        }
+        Ok(())
+    }
+
+    /// Does what time, and messages that have come, want of tunnels over several paths.
+    pub(super) fn drive_bonds(
+        &mut self,
+        now: Instant,
+        has_messages: bool,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        let Some(bonds) = &mut self.bonds else { return Ok(()) };
+        if has_messages {
+            bonds.take_messages(now);
+        }
+        bonds.wake(now);
+        bonds.send_messages(now);
+        self.put_on_paths(now, decisions)?;
+        self.take_out_of_bonds(now, decisions)?;
+        self.put_on_paths(now, decisions)?;
+        self.tun.flush()?;
+        (0..LANES.len()).try_for_each(|lane| self.flush(now, lane, decisions))
     }
 
     /// As [`Self::take_out`], as far as the assists let a datagram through. What the kernel has put together is taken apart,
@@ -744,6 +860,15 @@ impl DataPlane {
             self.reports.push(report);
         }
     }
+}
+
+/// One off the time to live, and the checksum put right for it (RFC 1624, equation 3).
+fn take_off_a_hop(datagram: &mut [u8]) {
+    let Some([ttl, _, high, low]) = datagram.get_mut(8..12) else { return };
+    *ttl = ttl.saturating_sub(1);
+    // The word that the time to live is the upper half of has become less by 0x0100.
+    let (sum, carry) = u16::from_be_bytes([*high, *low]).overflowing_add(0x0100);
+    [*high, *low] = (sum + u16::from(carry)).to_be_bytes();
 }
 
 /// The tunnels of Mobile IPv4, for what assists want sent.
