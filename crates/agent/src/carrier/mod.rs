@@ -10,6 +10,7 @@ mod announcements;
 mod assist_actions;
 mod assist_events;
 mod assists;
+mod bonded_packets;
 mod data_plane;
 mod decisions;
 mod error;
