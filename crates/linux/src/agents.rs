@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use careof_agent::{
-    AnySetup, Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup,
-    Status,
+    AnySetup, Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup,
+    MultipathSetup, Setup, Status,
 };
 use careof_base::{Duration, Instant, RandomStream};
 use careof_lab::{Clock, Error, Host};
@@ -77,10 +77,20 @@ pub(crate) fn setup(
         AgentPlan::Home(config) => {
             let has_link = scenario.mobility.as_ref().is_some_and(|mobility| mobility.home.is_some());
             let home_network = if has_link { HomeNetwork::Link } else { HomeNetwork::Routed };
-            Setup::Home(HomeSetup { config: *config, devices, home_network, host, assist })
+            Setup::Home(HomeSetup {
+                config: *config,
+                devices,
+                home_network,
+                host,
+                assist,
+                multipath: MultipathSetup::default(),
+            })
         }
         AgentPlan::Foreign(config) => Setup::Foreign(ForeignSetup { config: *config, devices, host, assist }),
-        AgentPlan::Mobile(config) => Setup::Mobile(MobileSetup { config: *config, devices, host, assist }),
+        AgentPlan::Mobile(config) => {
+            let multipath = MultipathSetup::default();
+            Setup::Mobile(MobileSetup { config: *config, devices, host, assist, multipath })
+        }
         AgentPlan::Correspondent(_) => return None,
     })
 }

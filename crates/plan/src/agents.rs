@@ -278,6 +278,7 @@ fn mobile_interfaces(
     };
     let link_of = |i: &crate::topology::Interface| LinkId(i.out.0 as usize / 2);
     let interface = |(n, i): (usize, &crate::topology::Interface)| InterfaceConfig {
+        relay: false,
         id: InterfaceId(n as u16),
         care_of: match mobility.care_of {
             CareOf::CoLocated | CareOf::Dhcp => CareOfChoice::CoLocated,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-use careof_agent::{Carrier, Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup, Status};
+use careof_agent::{
+    Carrier, Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, MultipathSetup, Setup, Status,
+};
 use careof_base::{Duration, RandomStream};
 use careof_lab::{Clock, Host};
 use careof_mobility::v4::{
@@ -52,6 +54,7 @@ pub(crate) fn home_agent(
         home_network: HomeNetwork::Routed,
         host: HostOptions { offloads, ..HostOptions::default() },
         assist: None,
+        multipath: MultipathSetup::default(),
     };
     Running::start("home agent", host, Setup::Home(setup), clock, None)
 }
@@ -74,6 +77,7 @@ pub(crate) fn mobile_node(
         devices: vec![Device::new(0, DEVICE)],
         host: HostOptions { offloads, ..HostOptions::default() },
         assist: None,
+        multipath: MultipathSetup::default(),
     };
     Running::start("mobile node", host, Setup::Mobile(setup), clock, Some(DEVICE))
 }

@@ -17,6 +17,7 @@ use super::assist_actions::{Ways, do_for_assist};
 use super::assists::{Assists, Heading, Shown};
 use super::decisions::{Decisions, NotTaken, Traffic};
 use super::error_reports::{ErrorReport, Problem, RateLimit, SegmentReport, report};
+use super::multipath::Bonds;
 use super::passed::{Passed, datagrams_in};
 use super::paths::PathKey;
 use super::tunnel_entry::{Capacity, Fits, Way, counted, fragments, way_for};
@@ -59,7 +60,7 @@ pub(super) struct Uncarried {
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) socket: TunnelSocket,
-    batch: SendBatch,
+    pub(super) batch: SendBatch,
     /// The batch waits for room in the kernel.
     pub(super) is_blocked: bool,
 }
@@ -78,7 +79,7 @@ pub(super) const fn lane_of(encapsulation: Encapsulation) -> usize {
 /// The tunnel device and the tunnel sockets.
 #[derive(Debug)]
 pub(super) struct DataPlane {
-    tun: OffloadTun,
+    pub(super) tun: OffloadTun,
     frame: Frame,
     /// All are open, used or not: the kernel never says that one of these protocols is unknown here.
     pub(super) lanes: [Lane; 3],
@@ -105,6 +106,8 @@ pub(super) struct DataPlane {
     /// Below this, bytes, nobody brings a path's MTU who may not have seen what was sent.
     pub(super) path_mtu_floor: u16,
     pub(super) role: Role,
+    /// Tunnels over several paths; `None`: there are none here.
+    pub(super) bonds: Option<Box<Bonds>>,
     /// `None`: packets go their way.
     pub(super) assists: Option<Box<Assists>>,
 }
@@ -143,6 +146,7 @@ impl DataPlane {
             identifier,
             path_mtu_floor,
             role,
+            bonds: None,
             assists: None,
         })
     }
@@ -223,7 +227,9 @@ impl DataPlane {
             return Ok(());
         }
         let is_assisted = self.assists.as_ref().is_some_and(|assists| assists.wants(&header));
+        let is_bonded = self.bonds.as_ref().is_some_and(|bonds| bonds.takes(&header));
         match decisions.entrances_for(&header) {
+            _ if is_bonded && !is_assisted => self.put_in_several(now, &header, decisions),
             [] if is_assisted => self.put_in_assisted(now, &header, decisions),
             [] => {
                 self.uncarried.no_way += 1;
@@ -429,6 +435,9 @@ impl DataPlane {
             self.uncarried.looping += 1;
             return Ok(true);
         }
+        if self.bonds.as_ref().is_some_and(|bonds| bonds.takes(header)) {
+            return self.put_in_bonded(now, header, datagram, origin, decisions);
+        }
         for n in 0.. {
             let Some(entrance) = decisions.entrances_for(header).get_mut(n) else { break };
             if via.is_some_and(|via| via != entrance.path) {
@@ -527,7 +536,12 @@ impl DataPlane {
     }
 
     /// Sends what waits in a lane.
-    fn flush(&mut self, now: Instant, lane: usize, decisions: &mut Decisions) -> Result<(), Error> {
+    pub(super) fn flush(
+        &mut self,
+        now: Instant,
+        lane: usize,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
         let Some(Lane { socket, batch, is_blocked }) = self.lanes.get_mut(lane) else { return Ok(()) };
         if batch.is_empty() {
             *is_blocked = false;
@@ -608,6 +622,11 @@ impl DataPlane {
         decisions: &mut Decisions,
     ) -> Result<(), Error> {
         let interface = packet.interface;
+        if let Some(bonds) = &mut self.bonds
+            && bonds.receive(now, interface, packet.bytes)
+        {
+            return self.take_out_of_bonds(now, decisions);
+        }
         let Ok(out) = packet.decapsulate() else {
             self.uncarried.malformed += 1;
             return Ok(());
@@ -634,15 +653,27 @@ impl DataPlane {
             self.passed.note(path, false, packets, bytes);
         }
         let (onwards, path) = (exit.onwards, exit.path);
-        let onwards = onwards && !decisions.entrances_for(&inner).is_empty();
-        if self.assists.as_ref().is_some_and(|assists| assists.wants(&inner)) {
-            return self.take_out_assisted(now, &inner, &out.datagram, path, onwards, decisions);
+        self.pass_on(now, &inner, &out.datagram, (onwards, path), decisions)
+    }
+
+    /// Passes on what has come out of a tunnel.
+    pub(super) fn pass_on(
+        &mut self,
+        now: Instant,
+        inner: &Ipv4Header,
+        datagram: &[u8],
+        (onwards, path): (bool, Option<PathId>),
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        let onwards = onwards && !decisions.entrances_for(inner).is_empty();
+        if self.assists.as_ref().is_some_and(|assists| assists.wants(inner)) {
+            return self.take_out_assisted(now, inner, datagram, path, onwards, decisions);
         }
         if onwards {
             // A hop of its way.
-            return self.put_onwards(now, &inner, &out.datagram, decisions);
+            return self.put_onwards(now, inner, datagram, decisions);
         }
-        self.tun.send(&out.datagram)
+        self.tun.send(datagram)
     }
 
     /// As [`Self::take_out`], as far as the assists let a datagram through. What the kernel has put together is taken apart,
@@ -737,7 +768,7 @@ impl DataPlane {
     }
 
     /// Tells the sender of `datagram`, if it may be told, with the address of the tunnel's entry.
-    fn report(&mut self, now: Instant, problem: Problem, entry: Ipv4Addr, datagram: &[u8]) {
+    pub(super) fn report(&mut self, now: Instant, problem: Problem, entry: Ipv4Addr, datagram: &[u8]) {
         if let Some(report) = report(problem, entry, datagram)
             && self.limit.allows(now)
         {

@@ -20,6 +20,8 @@ use super::paths::{PathKey, Paths};
 /// Tunnels that a datagram may be in already when it enters one (RFC 2473 section 4.1.1 has the same number for IPv6). Several agents
 /// whose tunnels lead to each other would wrap it for ever, and to each other's copies of it.
 const MOST_NESTED: usize = 4;
+/// Of tunnels that are only known by their ends here, hops.
+const TUNNEL_TTL: u8 = 64;
 
 /// Packets and the bytes of their datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,6 +150,11 @@ impl Decisions {
             Key::Destination => header.destination,
         };
         self.entrances.get_mut(&address).map_or(&mut [], Vec::as_mut_slice)
+    }
+
+    /// This host's end of a tunnel of a packet, for what it says of that; unspecified where there is none.
+    pub(super) fn own_end(&mut self, header: &Ipv4Header) -> Ipv4Addr {
+        self.entrances_for(header).last().map_or(Ipv4Addr::UNSPECIFIED, |entrance| entrance.tunnel.entry)
     }
 
     /// The tunnel to `there` that a packet from or to `address` goes into.
@@ -317,7 +324,22 @@ impl Decisions {
             let interface = delivery.interface;
             Some((delivery.tunnel?, Some(interfaces.index_of(interface)?), path_by(interface)))
         });
-        self.set_entrances(home_address, back.into_iter());
+        // With several paths each is an entrance; which of them a packet takes is decided there.
+        let several = node.paths().filter(|path| !path.relayed).filter_map(|path| {
+            let tunnel = Tunnel {
+                entry: path.care_of,
+                exit: path.home_agent,
+                encapsulation: Encapsulation::IpInIp,
+                ttl: TUNNEL_TTL,
+            };
+            Some((tunnel, Some(interfaces.index_of(path.interface)?), path_by(path.interface)))
+        });
+        let several: Vec<_> = several.collect();
+        if several.is_empty() {
+            self.set_entrances(home_address, back.into_iter());
+        } else {
+            self.set_entrances(home_address, several.into_iter());
+        }
         let from = node.home_agent().map(|home_agent| (home_agent, Exit::default()));
         set_exits(&mut self.exits_by_destination, home_address, from.into_iter());
         let listening = interfaces.named().iter().filter(|interface| node.listens_on(interface.device.id));

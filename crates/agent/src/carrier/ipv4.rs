@@ -17,6 +17,7 @@ use super::decisions::Decisions;
 use super::event_queue::EventQueue;
 use super::host_changes::HostChanges;
 use super::interfaces::Interfaces;
+use super::multipath::Bonds;
 use super::neighbourhood::Neighbourhood;
 use super::parameters::Parameters;
 use super::persistence::Persistence;
@@ -102,7 +103,8 @@ impl Ipv4Carrier {
         // Only now: who has the device has no living agent beside it whose routes these could be.
         let main_rule = mobile_routes::main_rule(setup.host());
         host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
-        let mut data = DataPlane::open(tun, role, setup.host().path_mtu_floor, setup.host().tunnel_mtu)?;
+        let mut data = DataPlane::open(tun, role, setup.host().path_mtu_floor, setup.tunnel_mtu())?;
+        data.bonds = bonds(&setup, &mut random)?;
         data.assists = assistance(&setup)?;
         // First, so that no advertisement is read whose frame was not seen: the agent is found once, and only then its link
         // address is asked for.
@@ -341,6 +343,7 @@ impl Ipv4Carrier {
         }
         let same = |what, is_same: bool| if is_same { Ok(()) } else { Err(Error::NeedsRestart { what }) };
         same("the tunnel device, tables and priorities", self.setup.host() == setup.host())?;
+        same("[multipath]", self.setup.same_multipath(setup))?;
         same("the interfaces", self.setup.devices() == setup.devices())?;
         same("the home address", self.setup.home_address() == setup.home_address())
     }
@@ -382,8 +385,29 @@ impl AsFd for Ipv4Carrier {
 /// The assists that a setup asks for.
 fn assistance(setup: &Setup) -> Result<Option<Box<Assists>>, Error> {
     let Some(config) = setup.assist() else { return Ok(None) };
-    let (own, mtu) = (setup.own_address(), setup.host().tunnel_mtu);
+    let (own, mtu) = (setup.own_address(), setup.tunnel_mtu());
     Ok(Some(Box::new(Assists::new(config.clone(), own.into(), mtu)?)))
+}
+
+/// The tunnels over several paths that a setup is for.
+fn bonds(setup: &Setup, random: &mut Randomness) -> Result<Option<Box<Bonds>>, Error> {
+    if !setup.is_multipath() {
+        return Ok(None);
+    }
+    let bonds = match setup {
+        Setup::Home(HomeSetup { config, multipath, .. }) => {
+            // Of several associations of a mobile node the first is that of its paths.
+            let keys = config.mobile_nodes.iter();
+            let keys = keys.filter_map(|node| Some((node.home_address, node.security.first()?)));
+            Bonds::open(multipath.clone(), keys, false, random.branch())?
+        }
+        Setup::Mobile(MobileSetup { config, multipath, .. }) => {
+            let keys = std::iter::once((config.home_address, &config.security));
+            Bonds::open(multipath.clone(), keys, true, random.branch())?
+        }
+        Setup::Foreign(_) => return Ok(None),
+    };
+    Ok(Some(Box::new(bonds)))
 }
 
 /// Whether names and numbers of interfaces fit together, and the assists to the agent.

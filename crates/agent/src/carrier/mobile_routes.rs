@@ -20,6 +20,7 @@ use careof_lab::{Route, Rule};
 use careof_mobility::v4::{Delivery, DeliveryMethod, MobileNode, Prefix};
 
 use super::interfaces::Interfaces;
+use super::multipath::OVERHEAD;
 use super::{Error, HostOptions, MobileSetup};
 
 /// Tables, counted from the agent's first one.
@@ -177,13 +178,14 @@ impl Writer<'_> {
         let by_link = delivery.filter(|delivery| delivery.tunnel.is_none());
         let link = by_link.and_then(|delivery| Some((delivery, self.interfaces.get(delivery.interface)?)));
         let Some((delivery, interface, index)) = link.and_then(|(d, i)| Some((d, i, i.index()?))) else {
+            let more = if self.setup.config.multipath.is_some() { OVERHEAD - 20 } else { 0 };
             let mtu = delivery.and_then(|delivery| {
                 let link = self.interfaces.get(delivery.interface)?.state.as_ref()?;
                 let mtu = self.node.mtu_beside_tunnel(&delivery, u16::try_from(link.mtu).unwrap_or(u16::MAX));
-                mtu.map(u32::from)
+                mtu.map(|mtu| u32::from(mtu.saturating_sub(more)))
             });
             let tunnel = self.tunnel;
-            let most = u32::from(self.setup.host.tunnel_mtu);
+            let most = u32::from(self.setup.host.tunnel_mtu.saturating_sub(more));
             let leave_room = self.setup.host.leave_room;
             let mtu = mtu.filter(|&mtu| leave_room && mtu < most);
             self.route(table, (ANY, 0), tunnel, Some(home_address)).mtu = mtu;

@@ -10,6 +10,7 @@ mod announcements;
 mod assist_actions;
 mod assist_events;
 mod assists;
+mod bonded_packets;
 mod data_plane;
 mod decisions;
 mod error;
@@ -21,6 +22,7 @@ mod interfaces;
 mod ipv4;
 mod ipv6;
 mod mobile_routes;
+mod multipath;
 mod neighbourhood;
 mod network_news;
 mod parameters;
@@ -58,10 +60,12 @@ pub use ipv6::{
     Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup, Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup,
     Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status,
 };
+pub use multipath::MultipathSetup;
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{
     AgentCounters, AssistDeed, AssistFlowStatus, AssistStatus, BindingStatus, HandoverStatus,
-    InterfaceStatus, PathStatus, RegistrationStatus, Role, Status, StoreStatus, TunnelStatus, VisitorStatus,
+    InterfaceStatus, MultipathPathStatus, MultipathStatus, PathStatus, RegistrationStatus, Role, Status,
+    StoreStatus, TunnelStatus, VisitorStatus,
 };
 
 #[cfg(test)]

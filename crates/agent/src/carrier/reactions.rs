@@ -475,6 +475,9 @@ impl Ipv4Carrier {
     pub(super) fn binding_changed(&mut self, home_address: Ipv4Addr) {
         let Agent::Home(agent) = &self.agent else { return };
         self.decisions.home_changed(agent, home_address);
+        if let Some(bonds) = &mut self.data.bonds {
+            bonds.note_change(home_address);
+        }
         let table = self.setup.host().first_table + HOME_ADDRESSES;
         if agent.tunnels(home_address).is_empty() {
             self.host.unset_route(table, home_address, 32);
@@ -677,10 +680,29 @@ impl Ipv4Carrier {
     pub(super) fn follow_mobile_node(&mut self) {
         let (Agent::Mobile(node), Setup::Mobile(setup)) = (&self.agent, &self.setup) else { return };
         self.decisions.mobile_changed(node, &self.interfaces, setup.config.home_address);
+        if let Some(bonds) = &mut self.data.bonds {
+            bonds.note_change(setup.config.home_address);
+        }
         let wishes = mobile_routes::wishes(node, setup, &self.interfaces, self.tunnel, self.in_service);
         if wishes != self.wishes {
             self.host.set_all(wishes.routes.clone(), wishes.rules.clone());
             self.wishes = wishes;
+        }
+    }
+
+    /// Has tunnels over several paths go by those that there are now.
+    pub(super) fn follow_paths(&mut self, now: Instant) {
+        let Some(bonds) = &mut self.data.bonds else { return };
+        for home_address in bonds.take_changed() {
+            match (&self.agent, &self.setup) {
+                (Agent::Home(agent), _) => bonds.follow_home(now, agent, home_address),
+                (Agent::Mobile(node), Setup::Mobile(setup)) => {
+                    let interfaces = &setup.config.interfaces;
+                    let is_metered = |id| interfaces.iter().any(|known| known.id == id && known.metered);
+                    bonds.follow_mobile(now, node, &self.interfaces, is_metered, home_address);
+                }
+                _ => {}
+            }
         }
     }
 

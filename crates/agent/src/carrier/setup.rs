@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 
 use careof_mobility::v4::{ForeignAgentConfig, HomeAgentConfig, InterfaceId, MobileNodeConfig};
 
-use super::Role;
+use super::multipath::OVERHEAD;
+use super::{MultipathSetup, Role};
 
 /// An interface of this host, and the number by which the agent's configuration speaks of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +110,8 @@ pub struct HomeSetup {
     pub host: HostOptions,
     /// What is done for the TCP connections whose packets it carries; `None`: nothing.
     pub assist: Option<careof_assist::Config>,
+    /// With [`HomeAgentConfig::multipath`]: how packets are dispersed and put in order.
+    pub multipath: MultipathSetup,
 }
 
 /// A foreign agent on this host.
@@ -136,6 +139,8 @@ pub struct MobileSetup {
     pub host: HostOptions,
     /// What is done for the TCP connections whose packets it carries; `None`: nothing.
     pub assist: Option<careof_assist::Config>,
+    /// With [`MobileNodeConfig::multipath`]: how packets are dispersed and put in order.
+    pub multipath: MultipathSetup,
 }
 
 /// Which agent, with everything it needs.
@@ -177,6 +182,32 @@ impl Setup {
             Self::Home(setup) => setup.assist.as_ref(),
             Self::Foreign(setup) => setup.assist.as_ref(),
             Self::Mobile(setup) => setup.assist.as_ref(),
+        }
+    }
+
+    /// The MTU of the tunnel device, bytes: what several paths take more of is left out.
+    pub(super) fn tunnel_mtu(&self) -> u16 {
+        let mtu = self.host().tunnel_mtu;
+        // 20 bytes are left out already, for the header of RFC 2003.
+        if self.is_multipath() { mtu.saturating_sub(OVERHEAD - 20).max(68) } else { mtu }
+    }
+
+    /// Whether two setups say the same of several paths.
+    pub(super) fn same_multipath(&self, other: &Self) -> bool {
+        let of = |setup: &Self| match setup {
+            Self::Home(setup) => setup.config.multipath.then(|| setup.multipath.clone()),
+            Self::Foreign(_) => None,
+            Self::Mobile(setup) => setup.config.multipath.map(|_| setup.multipath.clone()),
+        };
+        of(self) == of(other)
+    }
+
+    /// Whether packets go over several paths of a mobile node at once.
+    pub(super) const fn is_multipath(&self) -> bool {
+        match self {
+            Self::Home(setup) => setup.config.multipath,
+            Self::Foreign(_) => false,
+            Self::Mobile(setup) => setup.config.multipath.is_some(),
         }
     }
 
@@ -227,14 +258,17 @@ impl Setup {
         match (self, other) {
             (Self::Home(one), Self::Home(other)) => {
                 let config = HomeAgentConfig { clock: one.config.clock, ..other.config.clone() };
-                one.config == config && one.home_network == other.home_network && one.host == other.host
+                one.config == config
+                    && one.home_network == other.home_network
+                    && one.host == other.host
+                    && one.multipath == other.multipath
             }
             (Self::Foreign(one), Self::Foreign(other)) => {
                 one.config == other.config && one.host == other.host
             }
             (Self::Mobile(one), Self::Mobile(other)) => {
                 let config = MobileNodeConfig { clock: one.config.clock, ..other.config.clone() };
-                one.config == config && one.host == other.host
+                one.config == config && one.host == other.host && one.multipath == other.multipath
             }
             _ => false,
         }

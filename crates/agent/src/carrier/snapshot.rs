@@ -99,6 +99,9 @@ impl Ipv4Carrier {
             visitors: Vec::new(),
             registration: self.registration(),
             tunnels: Vec::new(),
+            multipath: self.data.bonds.as_ref().map_or_else(Vec::new, |bonds| {
+                bonds.statuses(now, |id| self.interface_name(id).map(str::to_owned))
+            }),
             assist: self.data.assists.as_ref().map(|assists| assists.status(now)),
             counters: self.counters(),
             handovers: self.events.handovers().cloned().collect(),

@@ -84,6 +84,86 @@ pub struct PathStatus {
     pub probes_answered: u64,
 }
 
+/// A tunnel over several paths, as this end of it sees it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MultipathStatus {
+    /// The mobile node.
+    pub home_address: Ipv4Addr,
+    /// Packets that were to be sent.
+    pub offered: u64,
+    /// Of these, packets for which no path worked: dropped.
+    pub no_path: u64,
+    /// Packets put on paths, copies and replays included.
+    pub transmitted: u64,
+    /// Of these, further copies.
+    pub copies: u64,
+    /// Of these, packets that were sent again by another path because theirs had gone out.
+    pub replayed: u64,
+    /// Packets on a path that had gone out which no other path could take.
+    pub stranded: u64,
+    /// Packets that came.
+    pub arrived: u64,
+    /// Of these, packets that were passed on.
+    pub released: u64,
+    /// Of these, packets that had come already: dropped.
+    pub duplicates: u64,
+    /// Packets that waited for earlier ones.
+    pub waited: u64,
+    /// Packets that came after later ones of their flow were passed on.
+    pub late: u64,
+    /// Packets that wait now.
+    pub holds: usize,
+    /// The longest that a packet has waited, milliseconds.
+    pub longest_wait_ms: f64,
+    /// Times that the other end began anew.
+    pub peer_restarts: u64,
+    /// The paths.
+    pub paths: Vec<MultipathPathStatus>,
+}
+
+/// One of several paths. What is told of a direction is that away from here.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MultipathPathStatus {
+    /// Its number, the same at both ends.
+    pub path: u8,
+    /// The mobile node's address there.
+    pub care_of: Ipv4Addr,
+    /// Mobile node: its interface.
+    pub interface: Option<String>,
+    /// `unknown`, `alive`, `suspect` or `silent`.
+    pub state: &'static str,
+    /// The smoothed round trip, milliseconds.
+    pub round_trip_ms: Option<f64>,
+    /// Its mean deviation, milliseconds.
+    pub variation_ms: Option<f64>,
+    /// The least round trip of late, milliseconds.
+    pub least_round_trip_ms: Option<f64>,
+    /// How far one-way delays of successive packets are apart in the mean, milliseconds.
+    pub transit_variation_ms: f64,
+    /// What it is expected to carry, bit/s.
+    pub rate: Option<u64>,
+    /// Packets lost, 0 to 1.
+    pub loss: Option<f64>,
+    /// How long the next packet is predicted to queue, milliseconds.
+    pub backlog_ms: f64,
+    /// Bytes that are not confirmed.
+    pub in_flight: u64,
+    /// Of all bytes sent, 0 to 1.
+    pub share: f64,
+    /// Packets sent.
+    pub sent_packets: u32,
+    /// Bytes of these, without the tunnel's headers.
+    pub sent_bytes: u64,
+    /// Packets received.
+    pub received_packets: u32,
+    /// Bytes of these.
+    pub received_bytes: u64,
+    /// Probes sent.
+    pub probes_sent: u64,
+    /// Probes answered.
+    pub probes_answered: u64,
+}
+
 /// A binding of a home agent or correspondent node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BindingStatus {
@@ -281,6 +361,8 @@ pub struct Status {
     pub registration: Option<RegistrationStatus>,
     /// The tunnels that carried something, or can.
     pub tunnels: Vec<TunnelStatus>,
+    /// Tunnels over several paths.
+    pub multipath: Vec<MultipathStatus>,
     /// What is done for TCP connections; `None`: nothing.
     pub assist: Option<AssistStatus>,
     /// What was counted. Names are of small letters and dashes: `messages-received`, `dropped-malformed`,

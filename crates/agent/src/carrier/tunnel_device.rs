@@ -25,7 +25,7 @@ pub(super) fn make(
     // Otherwise it would be asked for IPv6 routers.
     parameters.set(&format!("ipv6/conf/{name}/disable_ipv6"), "1")?;
     parameters.prepare_tunnel_device(name, setup.role() != Role::Mobile)?;
-    netlink.set_mtu(index, options.tunnel_mtu)?;
+    netlink.set_mtu(index, setup.tunnel_mtu())?;
     netlink.set_transmit_queue(index, QUEUE)?;
     if let Some(home_address) = setup.home_address() {
         netlink.add_address(index, IpAddr::V4(home_address), 32)?;

@@ -39,6 +39,8 @@ enum Source {
     Udp,
     Icmp,
     Device,
+    /// Messages about paths.
+    Paths,
     /// Packets, or errors, of a lane.
     Lane(usize),
     /// Room for what a lane has to send.
@@ -46,12 +48,13 @@ enum Source {
 }
 
 impl Source {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Timer,
         Self::Monitor,
         Self::Udp,
         Self::Icmp,
         Self::Device,
+        Self::Paths,
         Self::Lane(0),
         Self::Lane(1),
         Self::Lane(2),
@@ -87,6 +90,10 @@ impl Waiting {
                 Source::Udp => (signalling.udp.as_fd(), EpollFlags::EPOLLIN),
                 Source::Icmp => (signalling.icmp.as_fd(), EpollFlags::EPOLLIN),
                 Source::Device => (data.device(), EpollFlags::EPOLLIN),
+                Source::Paths => match &data.bonds {
+                    Some(bonds) => (bonds.socket.as_fd(), EpollFlags::EPOLLIN),
+                    None => continue,
+                },
                 Source::Lane(lane) => (data.lanes[lane].socket.as_fd(), EpollFlags::EPOLLIN),
                 Source::Room(lane) => (data.lanes[lane].socket.sending_fd(), EpollFlags::empty()),
             };
@@ -166,6 +173,9 @@ impl Ipv4Carrier {
         self.ask_again(now)?;
         self.wake(now);
         self.settle(now)?;
+        let has_messages =
+            Source::ALL.iter().zip(ready).any(|(source, is_ready)| *source == Source::Paths && is_ready);
+        self.data.drive_bonds(now, has_messages, &mut self.decisions)?;
         // The reply has left, and nothing has been read yet that could overtake what is due.
         self.data.drive_assists(now, &mut self.decisions)?;
         for (source, _) in Source::ALL.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
@@ -182,6 +192,8 @@ impl Ipv4Carrier {
                 _ => {}
             }
         }
+        // What has come has perhaps to be told of at once.
+        self.data.drive_bonds(now, false, &mut self.decisions)?;
         self.send_reports();
         self.rest(now)
     }
@@ -192,6 +204,7 @@ impl Ipv4Carrier {
         self.drain(now);
         self.wake(now);
         self.settle(now)?;
+        self.data.drive_bonds(now, false, &mut self.decisions)?;
         self.data.drive_assists(now, &mut self.decisions)?;
         self.send_reports();
         self.rest(now)
@@ -348,6 +361,7 @@ impl Ipv4Carrier {
         if std::mem::take(&mut self.stirred) || save_again {
             self.follow_mobile_node();
         }
+        self.follow_paths(now);
         self.host.proceed();
         // It knows by itself whether there is something to write down, which may be due to time alone.
         self.save(now);
@@ -383,6 +397,7 @@ impl Ipv4Carrier {
             self.reading.next_timeout(),
             self.questions.next_timeout(),
             assists,
+            self.data.bonds.as_ref().and_then(|bonds| bonds.next_timeout(now)),
         ];
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
         self.waiting.alarm.arm(now, next)?;

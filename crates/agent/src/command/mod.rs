@@ -1,5 +1,6 @@
 //! The command `careof-agent`: data on stdout, talk on stderr; exit status 0 done, 1 failed, 2 asked for wrongly.
 
+mod paths;
 mod status;
 
 use std::ffi::{OsStr, OsString};
@@ -21,6 +22,7 @@ A mobility agent of Mobile IPv4 or Mobile IPv6: home agent, foreign agent, mobil
 usage: careof-agent FILE                    run the agent that FILE describes, until SIGTERM or SIGINT
        careof-agent check FILE              say what is wrong with FILE, and start nothing
        careof-agent status [--json]         what a running agent is doing
+       careof-agent paths                   the paths of an agent with [multipath], anew each second on a terminal
        careof-agent switch INTERFACE        let a mobile node move to INTERFACE
        careof-agent drop ADDRESS            let a home agent end the bindings of a mobile node, or a foreign agent
                                             forget it as a visitor; ADDRESS is its home address
@@ -40,13 +42,14 @@ enum Command {
     Run(PathBuf),
     Check(PathBuf),
     Status { json: bool, socket: Option<PathBuf> },
+    Paths { socket: Option<PathBuf> },
     Switch { interface: String, socket: Option<PathBuf> },
     Drop { address: IpAddr, socket: Option<PathBuf> },
     Help,
     Version,
 }
 
-const COMMANDS: [&str; 4] = ["check", "drop", "status", "switch"];
+const COMMANDS: [&str; 5] = ["check", "drop", "paths", "status", "switch"];
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +109,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failu
     let command = match first.to_str() {
         Some("check") => Command::Check(operand(&mut words, "check", "a configuration file")?.into()),
         Some("status") => Command::Status { json, socket: socket.clone() },
+        Some("paths") => Command::Paths { socket: socket.clone() },
         Some("switch") => {
             let interface = operand(&mut words, "switch", "an interface")?;
             let interface = interface.to_string_lossy().into_owned();
@@ -124,10 +128,13 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failu
     if let Some(extra) = words.next() {
         return Err(Failure::usage(&format!("unexpected argument {:?}", extra.to_string_lossy())));
     }
-    let asks = matches!(command, Command::Status { .. } | Command::Switch { .. } | Command::Drop { .. });
+    let asks = matches!(
+        command,
+        Command::Status { .. } | Command::Paths { .. } | Command::Switch { .. } | Command::Drop { .. }
+    );
     if socket.is_some() && !asks {
         return Err(Failure::usage(
-            "--socket is for commands that ask a running agent: status, switch, drop",
+            "--socket is for commands that ask a running agent: status, paths, switch, drop",
         ));
     }
     if json && !matches!(command, Command::Status { .. }) {
@@ -154,6 +161,7 @@ fn run(command: Command) -> Result<(), Failure> {
             write(&format!("{}: {}\n", file.display(), summary(&configuration)))
         }
         Command::Status { json, socket } => write(&status::status(json, socket.as_deref())?),
+        Command::Paths { socket } => paths::watch(socket.as_deref()),
         Command::Switch { interface, socket } => status::switch(&interface, socket.as_deref()),
         Command::Drop { address, socket } => status::drop_mobile_node(address, socket.as_deref()),
         Command::Run(file) => {
@@ -262,6 +270,7 @@ mod tests {
         let all = Command::Status { json: true, socket: Some("/x".into()) };
         assert_eq!(parsed("--json status --socket=/x"), Ok(all.clone()));
         assert_eq!(parsed("status --socket /x --json"), Ok(all));
+        assert_eq!(parsed("paths"), Ok(Command::Paths { socket: None }));
         let switch = Command::Switch { interface: "wlan0".to_owned(), socket: None };
         assert_eq!(parsed("switch wlan0"), Ok(switch));
         let drop = Command::Drop { address: IpAddr::from([10, 0, 0, 7]), socket: None };

@@ -18,21 +18,26 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The status of the agent at `socket`, as text.
 pub(super) fn status(json: bool, socket: Option<&Path>) -> Result<String, Failure> {
-    let socket = find(socket)?;
-    let mut status = ask(&Request::Status { from: None }, &socket)?;
-    while let Some(from) = next(&status) {
-        let part = ask(&Request::Status { from: Some(from) }, &socket)?;
-        if next(&part).is_some_and(|next| next <= from) {
-            return Err(Failure::new(1, &format!("the agent has told of {from} twice"), None));
-        }
-        append(&mut status, part);
-    }
+    let status = read(&find(socket)?)?;
     if json {
         // A value has no way to fail.
         let text = serde_json::to_string_pretty(&status).unwrap_or_default();
         return Ok(text + "\n");
     }
     Ok(describe(&status))
+}
+
+/// The whole status of the agent at `socket`.
+pub(super) fn read(socket: &Path) -> Result<Value, Failure> {
+    let mut status = ask(&Request::Status { from: None }, socket)?;
+    while let Some(from) = next(&status) {
+        let part = ask(&Request::Status { from: Some(from) }, socket)?;
+        if next(&part).is_some_and(|next| next <= from) {
+            return Err(Failure::new(1, &format!("the agent has told of {from} twice"), None));
+        }
+        append(&mut status, part);
+    }
+    Ok(status)
 }
 
 /// With which home address a status that is not whole goes on.
@@ -82,7 +87,7 @@ pub(super) fn drop_mobile_node(address: IpAddr, socket: Option<&Path>) -> Result
 }
 
 /// The control socket: the one that is named, or the only one there is.
-fn find(socket: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(super) fn find(socket: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(socket) = socket {
         return Ok(socket.to_owned());
     }

@@ -22,7 +22,8 @@ use super::fields::{
     address, at_most, count, given, interface, lifetime_or_infinity, network, prefix, required, tables,
 };
 use super::key::security_association;
-use super::reference::{ADVERTISEMENTS, FOREIGN_INTERFACE, MOBILE_NODE, PEER};
+use super::multipath::multipath;
+use super::reference::{ADVERTISEMENTS, FOREIGN_INTERFACE, MOBILE_NODE, MULTIPATH, PEER};
 use super::service::host;
 use crate::{Device, ForeignSetup, HomeNetwork, HomeSetup};
 
@@ -69,6 +70,7 @@ pub(super) fn home(reader: &Reader<'_>, source: Source<'_>, problems: &mut Probl
     let reverse_tunnel = reverse_tunnel(reader, problems);
     let late_reverse_tunnel =
         given(reader, "late_reverse_tunnel", problems, |field, p| at_most(field, LONGEST_LATE, p));
+    let several = multipath(reader, &MULTIPATH, problems).map(|several| several.setup);
     let assist = assist(reader, Place::HomeAgent, problems);
     let host = host(reader, problems);
     if problems.count() > before {
@@ -87,11 +89,13 @@ pub(super) fn home(reader: &Reader<'_>, source: Source<'_>, problems: &mut Probl
         late_reverse_tunnel: late_reverse_tunnel.unwrap_or(defaults.late_reverse_tunnel),
         minimal_encapsulation: encapsulations.minimal,
         gre: encapsulations.gre,
+        multipath: several.is_some(),
         advertisements: advertisements.map(|config| AdvertiserConfig { prefix_length, ..config }),
         ..defaults
     };
     let devices = device.into_iter().map(|name| Device { id: home_interface, name }).collect();
-    Some(HomeSetup { config, devices, home_network: delivery, host, assist })
+    let multipath = several.unwrap_or_default();
+    Some(HomeSetup { config, devices, home_network: delivery, host, assist, multipath })
 }
 
 /// The `[[mobile_node]]` tables of a home agent; those with the same home address are one node.

@@ -180,6 +180,29 @@ and hear nothing while the node moves within the domain.
 
 ";
 
+const SEVERAL_LINKS: &str = "
+## Several links at once
+
+With `[multipath]` at both ends a mobile node of Mobile IPv4 uses all its interfaces at the same time, under one address. Nothing behind
+it has to know. Over one link each connection gets what that link carries; over several it gets more where that was measured to help.
+
+- A path that stops answering is left within a second. What was on it is sent again by the other paths, so a connection does not wait for TCP to
+  find the loss.
+- Packets of a connection that took different paths are put in order before they are passed on, and wait no longer than the paths are
+  measured to be apart.
+- RFC 5648 says that a flow should use one care-of address at a time, lest its packets come out of order. `dispersion = \"per-flow\"` obeys;
+  `\"auto\"` does as long as one path is enough for the flow, and departs from it otherwise, because order is restored at the tunnel's end.
+- Packets carry 44 bytes more than the datagram itself. The tunnel device has room for that and for one more header (`tunnel_mtu` less 44).
+- Firewalls between both ends have to let UDP port 1021 and protocol 47 through, both ways.
+- Messages about paths are authenticated with the key of mobile node and home agent; of several keys of a mobile node the home agent takes the first.
+
+`careof-agent paths` shows each path: whether it works, round trip, loss, what it carries, and what passes there now. `careof-agent
+status --json` has the same under `multipath`.
+
+Not supported yet: relays, several links over Mobile IPv6, metrics for each path.
+
+";
+
 const THE_FILE: &str = "
 ## The file
 
@@ -187,6 +210,12 @@ TOML. Words are written with hyphens, keys with underscores; a key that is not l
 rates and percentages are text with a unit: `\"10 s\"`, `\"1480 B\"`, `\"9.6 kbit/s\"`, `\"75 %\"`. The tables `[host]`,
 `[control]`, `[metrics]` and `[log]` are for every role; `[host]` has fewer keys over IPv6.
 ";
+
+/// A van with two modems.
+const VAN: [(&str, &str, &str); 2] = [
+    ("The mobile node", "van.toml", include_str!("../../../../examples/van.toml")),
+    ("Its home agent", "van-home.toml", include_str!("../../../../examples/van-home.toml")),
+];
 
 /// Ready configurations of Mobile IPv6, by what they are for.
 const EXAMPLES: [(&str, &str, &str); 4] = [
@@ -210,7 +239,9 @@ pub fn documentation_markdown() -> String {
     let reference = reference_markdown(&SECTIONS);
     // Below a heading of its own.
     let reference = reference.replace("\n## ", "\n### ");
-    let examples =
-        EXAMPLES.map(|(what, name, text)| format!("{what}, `examples/{name}`:\n\n```toml\n{text}```\n"));
-    format!("{INTRODUCTION}{MOBILE_IPV6}{}{THE_FILE}{reference}", examples.join("\n"))
+    let shown = |(what, name, text): (&str, &str, &str)| {
+        format!("{what}, `examples/{name}`:\n\n```toml\n{text}```\n")
+    };
+    let (examples, van) = (EXAMPLES.map(shown).join("\n"), VAN.map(shown).join("\n"));
+    format!("{INTRODUCTION}{MOBILE_IPV6}{examples}{SEVERAL_LINKS}{van}{THE_FILE}{reference}")
 }

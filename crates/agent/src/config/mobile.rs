@@ -17,7 +17,8 @@ use super::agents::{at_home, interface_name, peers};
 use super::assist::assist;
 use super::fields::{Ip, address, at_least, given, lifetime, network, prefix, required, tables};
 use super::key::security_association;
-use super::reference::{MOBILE_INTERFACE, POLICY};
+use super::multipath::{multipath, refuse_too_many_paths};
+use super::reference::{MOBILE_INTERFACE, MOBILE_MULTIPATH, POLICY};
 use super::service::host;
 use crate::{Device, MobileSetup};
 
@@ -66,6 +67,10 @@ pub(super) fn mobile(
     let policy =
         given(reader, "policy", problems, |field, problems| tables(field, "policy", problems, policy));
     let foreign_agents = peers(reader, "foreign_agent", source, problems);
+    let several = multipath(reader, &MOBILE_MULTIPATH, problems);
+    if let (Some(_), Some(all)) = (&several, &interfaces) {
+        refuse_too_many_paths(reader, all.len(), default, problems);
+    }
     let assist = assist(reader, Place::MobileNode, problems);
     let host = host(reader, problems);
     if problems.count() > before {
@@ -85,6 +90,7 @@ pub(super) fn mobile(
         renew_after_percent,
         probe,
         simultaneous,
+        multipath: several.as_ref().map(|several| several.form),
         broadcasts,
         reverse_tunnel: default == DeliveryMethod::ReverseTunnel,
         encapsulating_delivery,
@@ -102,7 +108,8 @@ pub(super) fn mobile(
         policy: PolicyTable::new(default, policy.unwrap_or_default()),
         ..defaults
     };
-    Some(MobileSetup { config, devices, host, assist })
+    let multipath = several.map(|several| several.setup).unwrap_or_default();
+    Some(MobileSetup { config, devices, host, assist, multipath })
 }
 
 /// Regular IP is a choice for single destinations; as the rule for all it would be no Mobile IP.

@@ -8,6 +8,7 @@ mod hierarchical;
 mod ipv6;
 mod key;
 mod mobile;
+mod multipath;
 pub(crate) mod reference;
 mod service;
 

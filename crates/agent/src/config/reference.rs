@@ -128,6 +128,7 @@ for the nodes that are away; `\"routed\"`, routers send them here and there is n
 those in the queue of the path that it left. At most 60 s; `\"0 s\"`: not at all, as RFC 3024, section 4.4, has it.",
         ),
         ENCAPSULATIONS,
+        MULTIPATH_OF_ALL,
         key("advertisements", "table or word", "every 10 s", "See `[advertisements]`, or `\"off\"`."),
         key("mobile_node", "array of tables", "required", "The mobile nodes served. See `[[mobile_node]]`."),
         key(
@@ -306,6 +307,7 @@ sources drop.",
             "`false`",
             "Ask for the old binding to be kept in a handover (S)."
         ),
+        MULTIPATH_OF_ALL,
         key("broadcasts", "true or false", "`false`", "Ask for the broadcasts of the home link (B)."),
         key(
             "report_paths",
@@ -476,6 +478,86 @@ or hardly anything gets through. See *Bad paths*.",
         ("metered", "write cost = \"metered\""),
         ("delay", "write `round_trip`, the time there and back"),
     ],
+};
+
+const DISPERSION: Key = key(
+    "dispersion",
+    "word",
+    "`\"auto\"`",
+    "How packets that leave here choose their path. `\"auto\"` keeps a flow on one path as long as that carries it, and splits it \
+where that was measured to bring more; `\"per-flow\"` never splits one; `\"earliest-arrival\"` takes the path by which a packet is \
+predicted to arrive first; `\"overflow\"` fills free interfaces before metered ones; `\"duplicate\"` sends a copy by each path; \
+`\"ecf\"`, `\"blest\"`, and `\"d\"` and `\"dq\"` of SHAKE are for comparison.",
+);
+const WAIT: Key = key(
+    "wait",
+    "duration",
+    "`\"500 ms\"`",
+    "The longest that a packet that has come waits for earlier ones of its flow; less where the paths are known to be less far apart. At \
+most 1 s; `\"0 s\"`: not at all.",
+);
+const BUFFER: Key =
+    key("buffer", "size or bytes", "`\"8 MiB\"`", "What may wait at a time, for each mobile node.");
+const RULE: Key =
+    key("rule", "array of tables", "none", "What certain flows get instead. See `[[multipath.rule]]`.");
+const MULTIPATH_OF_ALL: Key = key(
+    "multipath",
+    "table",
+    "one path at a time",
+    "All interfaces of a mobile node at once. See `[multipath]`.",
+);
+
+pub(crate) static MULTIPATH: Section = Section {
+    heading: "`[multipath]` of a home agent",
+    noun: "the paths of mobile nodes",
+    intro: "Packets for a mobile node that registers several addresses as paths are dispersed over them. Both ends need the table, and \
+be careof: packets carry a header of its own. The messages about paths are UDP from and to port 1021, and packets are of protocol 47, which a \
+firewall between both has to let through.",
+    keys: &[DISPERSION, WAIT, BUFFER, RULE],
+    elsewhere: &[("registration", "the mobile node chooses how it registers its paths")],
+};
+
+pub(crate) static MOBILE_MULTIPATH: Section = Section {
+    heading: "`[multipath]` of a mobile node",
+    noun: "the paths of a mobile node",
+    intro: "The addresses of all interfaces are registered at once, and packets are dispersed over them both ways. A path that stops \
+answering is left within a second, what was on it is sent again by the others, and it is tried again when it answers. An interface with the \
+address of a foreign agent is no path. A home agent without `[multipath]` gets one address, as without this table.",
+    keys: &[
+        key(
+            "registration",
+            "word",
+            "`\"shake\"`",
+            "How paths are registered: `\"shake\"`, simultaneous bindings with the number of the path in a vendor extension; \
+`\"rfc-7629\"`, with its Multipath extension.",
+        ),
+        DISPERSION,
+        WAIT,
+        BUFFER,
+        RULE,
+    ],
+    elsewhere: &[],
+};
+
+pub(crate) static MULTIPATH_RULE: Section = Section {
+    heading: "`[[multipath.rule]]`",
+    noun: "a rule for several paths",
+    intro: "The first rule that fits a packet counts. A key that is left out fits every packet. Paths are numbered from 0 in the order of \
+the mobile node's `[[interface]]` tables, at both ends.",
+    keys: &[
+        key("to", "prefix", "any", "The network of the correspondent node."),
+        key("port", "whole number", "any", "The correspondent node's port of TCP or UDP."),
+        key("protocol", "word", "any", "`\"tcp\"`, `\"udp\"` or `\"icmp\"`."),
+        key("dscp", "whole number", "any", "The Differentiated Services Code Point, 0 to 63."),
+        key("paths", "array of whole numbers", "all", "The paths that such packets may take."),
+        key(
+            "treatment",
+            "word",
+            "`\"dispersed\"`",
+            "`\"dispersed\"` as `dispersion` says; `\"pinned\"` to one path as long as that works; `\"duplicated\"`, a copy by each path.",
+        ),
+    ],
+    elsewhere: &[],
 };
 
 pub(crate) static POLICY: Section = Section {
@@ -649,7 +731,7 @@ A crash in that time would lose what is not written.",
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 32] = [
+pub(crate) static SECTIONS: [&Section; 35] = [
     &HOME,
     &FOREIGN,
     &MOBILE,
@@ -658,6 +740,9 @@ pub(crate) static SECTIONS: [&Section; 32] = [
     &FOREIGN_INTERFACE,
     &MOBILE_INTERFACE,
     &POLICY,
+    &MULTIPATH,
+    &MOBILE_MULTIPATH,
+    &MULTIPATH_RULE,
     &ADVERTISEMENTS,
     &ASSIST,
     &assists::EXCEPT,

@@ -47,6 +47,15 @@ fn around(section: &'static Section) -> (String, String, String, String) {
         heading if heading == POLICY.heading => {
             (format!("{mobile}{own}[[policy]]\n"), "method = \"triangle\"\n", "", "policy.0.")
         }
+        heading if heading == MULTIPATH.heading => {
+            (format!("{home}{node}[multipath]\n"), "", "", "multipath.")
+        }
+        heading if heading == MOBILE_MULTIPATH.heading => {
+            (format!("{mobile}{own}[multipath]\n"), "", "", "multipath.")
+        }
+        heading if heading == MULTIPATH_RULE.heading => {
+            (format!("{mobile}{own}[[multipath.rule]]\n"), "port = 22\n", "", "multipath.rule.0.")
+        }
         heading if heading == ADVERTISEMENTS.heading => {
             (format!("{home}{node}[advertisements]\n"), "", "", "advertisements.")
         }

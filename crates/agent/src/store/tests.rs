@@ -1,6 +1,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use careof_mobility::multipath::PathId;
 use careof_mobility::v4::{BindingRecord, EncapsulationChoice, MobileNodeRecord, NtpTime, ReplayGuard};
 use careof_mobility::v6;
 use careof_wire::mip4::{Identification, Lifetime, Spi};
@@ -27,6 +28,8 @@ fn binding() -> impl Strategy<Value = BindingRecord> {
                 broadcasts,
                 reverse_tunnel,
                 encapsulation,
+                path_id: PathId::new((lifetime % 16) as u8),
+                relayed: broadcasts && !co_located,
             }
         },
     )

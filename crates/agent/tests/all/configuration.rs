@@ -687,6 +687,30 @@ fn keys_do_not_show_in_messages_or_debug_output() {
     }
 }
 
+#[test]
+fn what_is_wrong_with_several_paths_is_told_with_its_place() {
+    let mobile = |more: &str| {
+        format!(
+            "role = \"mobile\"\nhome_address = \"192.0.2.10\"\nhome_network = \"192.0.2.0/24\"\nspi = 256\nkey = \"{KEY}\"\n\
+             {more}\n[[interface]]\nname = \"wwan0\"\n"
+        )
+    };
+    for (text, place, expected) in [
+        (mobile("[multipath]\ndispersion = \"fastest\""), "multipath.dispersion", "earliest-arrival"),
+        (mobile("[multipath]\nwait = \"2 s\""), "multipath.wait", "1 s"),
+        (mobile("[multipath]\nregistration = \"rfc-2002\""), "multipath.registration", "rfc-7629"),
+        (mobile("[[multipath.rule]]\npaths = [8]"), "multipath.rule.0.paths", "7"),
+        (mobile("[[multipath.rule]]\npaths = []"), "multipath.rule.0.paths", "leave `paths` out"),
+        (mobile("routing = \"triangle\"\n[multipath]"), "routing", "reverse-tunnel"),
+    ] {
+        let complaints = complaint(&text);
+        assert!(complaints.contains(place) && complaints.contains(expected), "{text}: {complaints}");
+    }
+    let nine: String = (0..8).map(|n| format!("[[interface]]\nname = \"eth{n}\"\n")).collect();
+    let complaints = complaint(&(mobile("[multipath]") + &nine));
+    assert!(complaints.contains("at most 8 paths"), "{complaints}");
+}
+
 /// A directory with the example `name` in it, and the key that it names.
 fn example(name: &str) -> (tempfile::TempDir, PathBuf) {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -698,7 +722,7 @@ fn example(name: &str) -> (tempfile::TempDir, PathBuf) {
 
 fn write_key(directory: &Path, text: &str, mode: u32) {
     fs::create_dir_all(directory.join("keys")).unwrap();
-    for name in ["keys/laptop", "keys/laptop-regional"] {
+    for name in ["keys/laptop", "keys/laptop-regional", "keys/van"] {
         let file = directory.join(name);
         fs::write(&file, text).unwrap();
         fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
@@ -707,8 +731,15 @@ fn write_key(directory: &Path, text: &str, mode: u32) {
 
 #[test]
 fn the_examples_are_good_once_their_key_is_made() {
-    let with_key =
-        ["home.toml", "mobile.toml", "home-ipv6.toml", "mobile-ipv6.toml", "anchor-point-ipv6.toml"];
+    let with_key = [
+        "home.toml",
+        "mobile.toml",
+        "home-ipv6.toml",
+        "mobile-ipv6.toml",
+        "anchor-point-ipv6.toml",
+        "van.toml",
+        "van-home.toml",
+    ];
     for name in with_key.into_iter().chain(["foreign.toml", "correspondent-ipv6.toml"]) {
         let (directory, file) = example(name);
         if with_key.contains(&name) {

@@ -12,6 +12,7 @@ mod handover;
 mod ipv6;
 mod many_bindings;
 mod moving;
+mod multipath;
 mod one_host;
 mod path_monitor;
 mod path_mtu;

@@ -44,6 +44,8 @@ fn record(home_address: Ipv4Addr, last: NtpTime) -> MobileNodeRecord {
         broadcasts: false,
         reverse_tunnel: true,
         encapsulation: EncapsulationChoice::IpInIp,
+        path_id: None,
+        relayed: false,
     };
     let guard = ReplayGuard::Timestamps { window: Duration::from_secs(7), last: Some(last) };
     MobileNodeRecord { home_address, bindings: vec![binding], replay: vec![(Spi(256), guard)] }

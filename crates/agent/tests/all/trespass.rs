@@ -45,6 +45,7 @@ fn visitors_of_one_foreign_agent_reach_each_other_by_their_tunnels() {
         home_network: HomeNetwork::Link,
         host: HostOptions::default(),
         assist: None,
+        multipath: careof_agent::MultipathSetup::default(),
     };
     let home = Setup::Home(serving_two(setup));
     let home = Running::open(&world.home, home, world.clock, Hooks::default());
@@ -59,8 +60,13 @@ fn visitors_of_one_foreign_agent_reach_each_other_by_their_tunnels() {
         let mut config = MobileNodeConfig::new(home_address, home_network(), HA, security(), vec![abroad]);
         config.policy = PolicyTable::new(DeliveryMethod::ReverseTunnel, []);
         let devices = vec![Device::new(1, "wlan0")];
-        let setup =
-            Setup::Mobile(MobileSetup { config, devices, host: HostOptions::default(), assist: None });
+        let setup = Setup::Mobile(MobileSetup {
+            config,
+            devices,
+            host: HostOptions::default(),
+            assist: None,
+            multipath: careof_agent::MultipathSetup::default(),
+        });
         let node = Running::open(host, setup, world.clock, Hooks::default());
         node.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
         node.wait_registered("wlan0");

@@ -125,6 +125,33 @@ impl Dispersion {
         Some(path.go_out(now))
     }
 
+    /// The other end has begun anew: what it told, and what was measured with its clock, means nothing any more.
+    pub fn peer_restarted(&mut self, now: Instant) {
+        for path in self.paths.iter_mut().flatten() {
+            *path = Path::new(now, path.id(), *path.config());
+        }
+    }
+
+    /// The next message over this path leaves at once: the other end waits for it.
+    pub(super) fn greet(&mut self, id: PathId) {
+        if let Some(path) = self.path_mut(id) {
+            path.greet();
+        }
+    }
+
+    /// Probes every path at once: only now the other end takes messages.
+    pub(super) fn probe_now(&mut self) {
+        self.paths.iter_mut().flatten().for_each(Path::probe_now);
+    }
+
+    /// The path by which a packet of `len` bytes would arrive first, of those that it may take and that work: for one whose own path
+    /// has gone out. It is not counted.
+    #[must_use]
+    pub fn detour(&self, now: Instant, len: u32, allowed: PathSet) -> Option<PathId> {
+        let packet = Packet { flow: 0, len, allowed, treatment: Treatment::Dispersed };
+        candidates(&self.paths, now, &packet)?.earliest()
+    }
+
     /// What is known of a path.
     #[must_use]
     pub fn path(&self, id: PathId) -> Option<&Path> {

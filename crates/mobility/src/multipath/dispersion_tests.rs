@@ -59,6 +59,7 @@ fn answer(probe: &PathFeedback, way: u64, packets: u32) -> PathFeedback {
         packets,
         bytes: u64::from(packets) * 1500,
         late: 0,
+        ..PathFeedback::default()
     }
 }
 

@@ -4,22 +4,25 @@
 //!
 //! | part | does |
 //! |---|---|
+//! | [`Bond`] | is one end of a tunnel over several paths: all of the following but the alliance, in one piece |
 //! | [`Path`] | knows one path: silence, round trip, transit, loss, rate, queue |
 //! | [`Dispersion`] | chooses by which of the paths a packet goes ([`Scheduler`]), names and numbers it |
 //! | [`Rules`] | what the owner wants of certain flows |
 //! | [`alliance`] | mobile nodes that lend each other their links |
 //! | [`Resequencer`] | puts the flows that have come by several paths in order |
 //!
-//! An owner - a world or the carrier of an agent - has a [`Dispersion`] and a [`Resequencer`] for each tunnel that has several
-//! paths. A packet to be sent is chosen for, gets a [`careof_wire::tunnel::MultipathHeader`] and is put into the tunnel of each path
-//! chosen. A packet that comes is shown to the [`Dispersion`], which counts it for the other end, and handed to the
-//! [`Resequencer`]. Messages ([`careof_wire::shake::PathFeedback`]) go and come by the path that they are about.
+//! An owner - a world or the carrier of an agent - has a [`Bond`] for each mobile node, at the home agent and at the mobile node. It
+//! is told which paths there are ([`crate::v4::HomeAgent::paths`], [`crate::v4::MobileNode::paths`]), wraps and unwraps packets, and
+//! carries messages; what to do when stands at [`Bond`].
 
 pub mod alliance;
 mod auto;
+mod bond;
+mod bond_counters;
 mod dispersion;
 mod flow_table;
 mod marks;
+mod owed;
 mod path;
 mod path_id;
 mod path_rate;
@@ -36,7 +39,10 @@ mod model;
 mod profiles;
 
 pub use auto::{AutoMode, AutoReport};
+pub use bond::{Bond, BondConfig, BondEvent, BondTransmit, PATH_PORT, Sending};
+pub use bond_counters::{BondCounters, BondDrop};
 pub use dispersion::{Choice, Dispersion, DispersionConfig, DispersionCounters, Packet};
+pub use owed::ReplayConfig;
 pub use path::{CONFIRMATIONS, INTERVALS_TO_SILENCE, Path, PathChange, PathConfig, PathEstimate, Probing};
 pub use path_id::{MAX_PATHS, PathId, PathSet};
 pub use resequencer::{Resequencer, ResequencerConfig, ResequencerCounters};

@@ -200,6 +200,9 @@ pub struct Path {
     /// `None`: what may be in flight is not limited.
     trial: Option<Trial>,
     // What is sent.
+    /// The number of the first packet. It follows from the time, so that a path that is taken up anew does not begin with numbers that
+    /// the other end has seen already.
+    first: u32,
     packets_sent: u32,
     bytes_sent: u64,
     marks: Marks,
@@ -253,6 +256,7 @@ impl Path {
             config,
             state: PathState::Unknown,
             trial: Some(Trial::FIRST),
+            first: micros(now),
             packets_sent: 0,
             bytes_sent: 0,
             marks: Marks::default(),
@@ -313,6 +317,16 @@ impl Path {
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.state != PathState::Silent
+    }
+
+    /// The next message leaves at once: the other end waits for it.
+    pub(super) const fn greet(&mut self) {
+        self.answer_due = true;
+    }
+
+    /// It is probed at once: only now the other end takes messages.
+    pub(super) const fn probe_now(&mut self) {
+        self.last_probe = None;
     }
 
     /// Whether `len` bytes more may be in flight: all may, unless the path is only tried.
@@ -457,7 +471,7 @@ impl Path {
 
     /// A packet of `len` bytes is put there; its number within the path.
     pub fn note_sent(&mut self, now: Instant, len: u32) -> u32 {
-        let sequence = self.packets_sent;
+        let sequence = self.first.wrapping_add(self.packets_sent);
         self.packets_sent = self.packets_sent.wrapping_add(1);
         self.bytes_sent = self.bytes_sent.saturating_add(u64::from(len));
         self.free_at = self.free_at.max(now) + self.service_time(len);
@@ -569,7 +583,7 @@ impl Path {
         PathChange::Out
     }
 
-    /// The next message to send over this path; `late` packets of all paths came too late to be put in order.
+    /// The next message to send over this path, without the incarnations, which are its owner's to tell; `late` packets of all paths came too late to be put in order.
     pub fn poll_feedback(&mut self, now: Instant, late: u32) -> Option<PathFeedback> {
         let answer = core::mem::take(&mut self.answer_due);
         let probe = self.probe_at(now) <= now;
@@ -588,11 +602,15 @@ impl Path {
             // A probe tells as much as an answer.
             answer: !probe,
             sent_at: micros(now),
+            sent_at_high: ((now.as_nanos() / 1_000) >> 32) as u16,
             echo: self.receipt.echo(now),
             highest: self.receipt.highest,
             packets: self.receipt.packets,
             bytes: self.receipt.bytes,
             late,
+            // The owner's to tell.
+            sender: 0,
+            receiver: 0,
         })
     }
 
@@ -647,7 +665,7 @@ impl Path {
         self.watched_since = None;
         self.trial = Some(Trial::FIRST);
         // What was in flight when it went out is lost.
-        let sequence = self.packets_sent.wrapping_sub(1);
+        let sequence = self.first.wrapping_add(self.packets_sent).wrapping_sub(1);
         if let Some(report) = &mut self.report {
             report.highest = Some(sequence);
         }

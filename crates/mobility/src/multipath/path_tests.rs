@@ -205,11 +205,14 @@ fn garbage_from_the_other_end_neither_panics_nor_moves_the_clock() {
             path: 1,
             answer: word() % 2 == 0,
             sent_at: word(),
+            sent_at_high: 0,
             echo: (word() % 4 > 0).then_some(echo),
             highest: (word() % 4 > 0).then(&mut word),
             packets: word(),
             bytes: u64::from(word()) << (word() % 32),
             late: word(),
+            sender: 1,
+            receiver: 2,
         };
         path.note_sent(now, word() % 65_536);
         path.handle_feedback(now, &feedback);

@@ -248,9 +248,20 @@ impl<P> Resequencer<P> {
         self.look_again(now);
     }
 
+    /// The other end has begun anew, and so has its clock: transits so far mean nothing any more.
+    pub fn peer_restarted(&mut self, now: Instant) {
+        self.transits = Transits::default();
+        self.settle_all(now);
+    }
+
     /// Nothing more comes by `path`, until something does.
     pub fn path_is_out(&mut self, now: Instant, path: PathId) {
         self.transits.set_out(path);
+        self.settle_all(now);
+    }
+
+    /// Looks at every flow that waits.
+    fn settle_all(&mut self, now: Instant) {
         let waiting: Vec<_> = self.waiting.iter().map(|&(_, index)| index).collect();
         waiting.into_iter().for_each(|index| self.settle(now, index));
     }

@@ -6,6 +6,9 @@
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::protocol;
+
 use super::path_id::PathSet;
 
 /// What of a packet decides how it goes.
@@ -26,6 +29,30 @@ pub struct FlowFields {
 }
 
 impl FlowFields {
+    /// Of an IPv4 datagram to a mobile node; `None` where it is none.
+    #[must_use]
+    pub fn to_mobile_node(datagram: &[u8]) -> Option<Self> {
+        let (header, ports) = read_ipv4(datagram)?;
+        let (remote_port, local_port) = ports.unzip();
+        let (remote, local) = (header.source.into(), header.destination.into());
+        let (protocol, dscp) = (header.protocol, header.tos >> 2);
+        Some(Self { remote, remote_port, local, local_port, protocol, dscp })
+    }
+
+    /// Of an IPv4 datagram from a mobile node; `None` where it is none.
+    #[must_use]
+    pub fn from_mobile_node(datagram: &[u8]) -> Option<Self> {
+        let Self { remote, remote_port, local, local_port, .. } = Self::to_mobile_node(datagram)?;
+        let turned = Self::to_mobile_node(datagram)?;
+        Some(Self {
+            remote: local,
+            remote_port: local_port,
+            local: remote,
+            local_port: remote_port,
+            ..turned
+        })
+    }
+
     /// A number for the flow: all packets with the same addresses, ports and protocol have the same. Two flows with one number share
     /// their order and their path, nothing else.
     #[must_use]
@@ -50,6 +77,14 @@ impl FlowFields {
         });
         mixed ^ mixed >> 32
     }
+}
+
+/// The header of a datagram, and source and destination port of a whole one of TCP or UDP.
+fn read_ipv4(datagram: &[u8]) -> Option<(Ipv4Header, Option<(u16, u16)>)> {
+    let (header, payload) = Ipv4Header::parse(datagram).ok()?;
+    let has_ports = matches!(header.protocol, protocol::TCP | protocol::UDP) && !header.is_fragment();
+    let ports = payload.first_chunk::<4>().filter(|_| has_ports);
+    Some((header, ports.map(|&[a, b, c, d]| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))))
 }
 
 /// How the packets of a flow go.
@@ -117,7 +152,7 @@ fn is_within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
 }
 
 /// All rules, in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules(Vec<Rule>);
 
 impl Rules {
@@ -151,6 +186,33 @@ mod tests {
             protocol: 6,
             dscp,
         }
+    }
+
+    #[test]
+    fn fields_are_read_from_either_end_and_fragments_have_no_ports() {
+        let header = Ipv4Header {
+            source: [198, 51, 100, 9].into(),
+            destination: [10, 0, 0, 7].into(),
+            protocol: protocol::TCP,
+            tos: 46 << 2,
+            payload_len: 20,
+            ..Ipv4Header::default()
+        };
+        let mut datagram = Vec::new();
+        header.emit(&mut datagram);
+        datagram.extend(443_u16.to_be_bytes());
+        datagram.extend(50_000_u16.to_be_bytes());
+        datagram.extend([0; 16]);
+        let expected = fields([198, 51, 100, 9], 443, 46);
+        assert_eq!(FlowFields::to_mobile_node(&datagram), Some(expected));
+        let back = FlowFields::from_mobile_node(&datagram).unwrap();
+        assert_eq!((back.remote, back.remote_port), (expected.local, expected.local_port));
+        assert_eq!((back.local, back.local_port), (expected.remote, expected.remote_port));
+        let mut fragment = Vec::new();
+        Ipv4Header { more_fragments: true, payload_len: 16, ..header }.emit(&mut fragment);
+        fragment.extend([0; 16]);
+        assert_eq!(FlowFields::to_mobile_node(&fragment).unwrap().remote_port, None);
+        assert_eq!(FlowFields::to_mobile_node(&datagram[..19]), None);
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//! |     Path      |A|E|H|  zero   |             zero              |
-//! |                 Time of sending, microseconds                 |
+//! |     Path      |A|E|H|  zero   |   Time of sending, upper 16   |
+//! |             Time of sending, microseconds, lower 32           |
 //! |                     Echo: time of sending                     |
 //! |               Echo: held for so many microseconds             |
 //! |                 Echo: transit, microseconds                   |
@@ -16,13 +16,16 @@
 //! |                       Packets received                        |
 //! |                      Bytes received (64)                      |
 //! |                         Packets late                          |
+//! |                  Incarnation of the sender                    |
+//! |         Incarnation of the receiver; 0 while unknown          |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
 //! A: it answers one, and is not answered itself. E: something has come by this path, and the four fields from *Echo* on tell of
 //! the latest, packet or message. H: the highest sequence number is known. *Transit* is the time of arrival, by the clock of
 //! whoever sends this message, less the time of sending that the packet told, modulo 2^32: clocks need not agree, for only
-//! differences mean something. *Packets late* are those of all paths that came after later ones of their flow were passed on. A
+//! differences mean something. An *incarnation* is a number that an end of a tunnel draws when it begins: after a restart its clock and
+//! its counts begin anew, and what the other end knows of the paths means nothing any more. *Packets late* are those of all paths that came after later ones of their flow were passed on. A
 //! field that is not known is zero.
 
 use crate::Error;
@@ -35,6 +38,7 @@ const HIGHEST_KNOWN: u8 = 0x20;
 mod at {
     pub(super) const PATH: usize = 0;
     pub(super) const FLAGS: usize = 1;
+    pub(super) const SENT_AT_HIGH: usize = 2;
     pub(super) const SENT_AT: usize = 4;
     pub(super) const ECHO: usize = 8;
     pub(super) const HELD: usize = 12;
@@ -44,7 +48,9 @@ mod at {
     pub(super) const PACKETS: usize = 28;
     pub(super) const BYTES: usize = 32;
     pub(super) const LATE: usize = 40;
-    pub(super) const LEN: usize = 44;
+    pub(super) const SENDER: usize = 44;
+    pub(super) const RECEIVER: usize = 48;
+    pub(super) const LEN: usize = 52;
 }
 
 /// The latest that has come by a path.
@@ -69,6 +75,8 @@ pub struct PathFeedback {
     pub answer: bool,
     /// When it was sent, microseconds of the sender's clock; wraps.
     pub sent_at: u32,
+    /// The 16 bits above those: with them it does not wrap for nine years, so that an old message is told from a new one.
+    pub sent_at_high: u16,
     /// The latest that has come; `None` when nothing has.
     pub echo: Option<PathEcho>,
     /// The highest sequence number within the path that has come; `None` when no packet has.
@@ -79,6 +87,10 @@ pub struct PathFeedback {
     pub bytes: u64,
     /// Packets of all paths that came after later ones of their flow were passed on; wraps.
     pub late: u32,
+    /// The sender's incarnation; not 0.
+    pub sender: u32,
+    /// The receiver's, as the sender last heard; 0: it has not.
+    pub receiver: u32,
 }
 
 impl PathFeedback {
@@ -94,6 +106,7 @@ impl PathFeedback {
         let mut fixed = Fixed::<{ at::LEN }>::ZERO;
         fixed.put::<{ at::PATH }, 1>([self.path]);
         fixed.put::<{ at::FLAGS }, 1>([flags]);
+        fixed.put::<{ at::SENT_AT_HIGH }, 2>(self.sent_at_high.to_be_bytes());
         fixed.put::<{ at::SENT_AT }, 4>(self.sent_at.to_be_bytes());
         fixed.put::<{ at::ECHO }, 4>(echo.sent_at.to_be_bytes());
         fixed.put::<{ at::HELD }, 4>(echo.held.to_be_bytes());
@@ -103,6 +116,8 @@ impl PathFeedback {
         fixed.put::<{ at::PACKETS }, 4>(self.packets.to_be_bytes());
         fixed.put::<{ at::BYTES }, 8>(self.bytes.to_be_bytes());
         fixed.put::<{ at::LATE }, 4>(self.late.to_be_bytes());
+        fixed.put::<{ at::SENDER }, 4>(self.sender.to_be_bytes());
+        fixed.put::<{ at::RECEIVER }, 4>(self.receiver.to_be_bytes());
         bytes.extend(fixed.bytes().iter().copied());
     }
 
@@ -119,11 +134,14 @@ impl PathFeedback {
             path: fixed.u8::<{ at::PATH }>(),
             answer: flags & ANSWER != 0,
             sent_at: fixed.u32::<{ at::SENT_AT }>(),
+            sent_at_high: fixed.u16::<{ at::SENT_AT_HIGH }>(),
             echo: (flags & ECHO != 0).then_some(echo),
             highest: (flags & HIGHEST_KNOWN != 0).then(|| fixed.u32::<{ at::HIGHEST }>()),
             packets: fixed.u32::<{ at::PACKETS }>(),
             bytes: fixed.u64::<{ at::BYTES }>(),
             late: fixed.u32::<{ at::LATE }>(),
+            sender: fixed.u32::<{ at::SENDER }>(),
+            receiver: fixed.u32::<{ at::RECEIVER }>(),
         })
     }
 }

@@ -10,11 +10,14 @@ const FEEDBACK_MESSAGE: PathFeedback = PathFeedback {
     path: 3,
     answer: true,
     sent_at: 0x0102_0304,
+    sent_at_high: 0x0506,
     echo: Some(PathEcho { sent_at: 0x11, held: 0x12, transit: 0xffff_fff0, variation: 0x14 }),
     highest: Some(0x21),
     packets: 0x31,
     bytes: 0x41,
     late: 0x51,
+    sender: 0x61,
+    receiver: 0x71,
 };
 
 const KEY: ShakeKey<'_> = ShakeKey { spi: Spi(0x1000), key: b"sixteen bytes ok" };
@@ -23,8 +26,9 @@ const KEY: ShakeKey<'_> = ShakeKey { spi: Spi(0x1000), key: b"sixteen bytes ok" 
 fn feedback_has_the_layout_told_above() {
     let bytes = ShakeMessage::Feedback(FEEDBACK_MESSAGE).emit(None);
     let expected = [
-        1, 5, 0, 44, 0, 0, 0, 0, 3, 0xe0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0x11, 0, 0, 0, 0x12, 0xff, 0xff, 0xff,
-        0xf0, 0, 0, 0, 0x14, 0, 0, 0, 0x21, 0, 0, 0, 0x31, 0, 0, 0, 0, 0, 0, 0, 0x41, 0, 0, 0, 0x51,
+        1, 5, 0, 52, 0, 0, 0, 0, 3, 0xe0, 5, 6, 1, 2, 3, 4, 0, 0, 0, 0x11, 0, 0, 0, 0x12, 0xff, 0xff, 0xff,
+        0xf0, 0, 0, 0, 0x14, 0, 0, 0, 0x21, 0, 0, 0, 0x31, 0, 0, 0, 0, 0, 0, 0, 0x41, 0, 0, 0, 0x51, 0, 0, 0,
+        0x61, 0, 0, 0, 0x71,
     ];
     assert_eq!(bytes, expected);
     let read = ShakeMessage::parse(&bytes).unwrap();

@@ -152,6 +152,7 @@ impl Ipv6Carrier {
             visitor_count: 0,
             visitors: Vec::new(),
             registration: self.registration_status(),
+            multipath: Vec::new(),
             tunnels: self.tunnels.statuses(&(from..=last)),
             assist: self.assists.as_ref().map(|assists| assists.status(now)),
             counters: self.counters(),

@@ -106,7 +106,13 @@ impl Abroad {
         config.policy = PolicyTable::new(DeliveryMethod::ReverseTunnel, []);
         config.reverse_tunnel = true;
         let devices = vec![Device::new(1, "wlan0")];
-        let setup = MobileSetup { config, devices, host: HostOptions::default(), assist: None };
+        let setup = MobileSetup {
+            config,
+            devices,
+            host: HostOptions::default(),
+            assist: None,
+            multipath: careof_agent::MultipathSetup::default(),
+        };
         Running::open(&self.mobile, Setup::Mobile(setup), self.clock, Hooks::default())
     }
 

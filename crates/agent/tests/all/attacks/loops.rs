@@ -7,7 +7,7 @@ use super::abroad::{Abroad, STATIONS, VISITS, ask_to_visit};
 use crate::support::ethernet::FA;
 use crate::support::registration::{Asked, register};
 use crate::support::*;
-use careof_agent::{Device, HomeNetwork, HomeSetup, Hooks, HostOptions, Setup, Status};
+use careof_agent::{Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MultipathSetup, Setup, Status};
 use careof_lab::{Clock, IcmpSocket};
 use careof_mobility::v4::{HomeAgentConfig, InterfaceId, Prefix, ServedMobileNode};
 
@@ -32,6 +32,7 @@ fn home_setup_of(address: Ipv4Addr, served: Ipv4Addr, home_network: HomeNetwork)
         home_network,
         host: HostOptions::default(),
         assist: None,
+        multipath: MultipathSetup::default(),
     }
 }
 

@@ -213,6 +213,7 @@ fn two_home_agents_whose_tunnels_lead_to_each_other_wrap_a_datagram_once_each() 
             home_network: HomeNetwork::Routed,
             host: HostOptions::default(),
             assist: None,
+            multipath: careof_agent::MultipathSetup::default(),
         };
         let other = Running::open(&world.correspondent, Setup::Home(other), world.clock, Hooks::default());
         let socket = udp(&world.mobile, WLAN, 0);

@@ -37,6 +37,8 @@ fn prepare(place: &Place) {
                 broadcasts: false,
                 reverse_tunnel: false,
                 encapsulation: EncapsulationChoice::IpInIp,
+                path_id: None,
+                relayed: false,
             }],
             replay: vec![(
                 Spi(256),

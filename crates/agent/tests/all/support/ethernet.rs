@@ -11,7 +11,9 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::Duration;
 
-use careof_agent::{Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup};
+use careof_agent::{
+    Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, MultipathSetup, Setup,
+};
 use careof_lab::{Clock, Error, Host, Netlink, Realm, Route, set_sysctl};
 use careof_mobility::v4::{
     AdvertiserConfig, CareOfChoice, ForeignAgentConfig, ForeignLink, HomeAgentConfig, InterfaceId,
@@ -116,6 +118,7 @@ impl Ethernet {
             home_network: HomeNetwork::Link,
             host: HostOptions::default(),
             assist: None,
+            multipath: MultipathSetup::default(),
         };
         Running::open(&self.home, Setup::Home(setup), self.clock, Hooks::default())
     }
@@ -143,6 +146,7 @@ impl Ethernet {
             devices: vec![Device::new(0, "eth0"), Device::new(1, "wlan0")],
             host: HostOptions::default(),
             assist: None,
+            multipath: MultipathSetup::default(),
         }
     }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use careof_agent::{
     AnySetup, BindingStore, Carrier, Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup,
-    ParameterChange, ParameterLog, Setup, Status, StoreError,
+    MultipathSetup, ParameterChange, ParameterLog, Setup, Status, StoreError,
 };
 use careof_base::{Instant, RandomStream};
 use careof_lab::{
@@ -334,6 +334,7 @@ pub(crate) fn home_setup() -> HomeSetup {
         home_network: HomeNetwork::Routed,
         host: HostOptions::default(),
         assist: None,
+        multipath: MultipathSetup::default(),
     }
 }
 
@@ -350,6 +351,7 @@ pub(crate) fn mobile_setup() -> MobileSetup {
         devices: vec![Device::new(0, "wlan0"), Device::new(1, "gsm0")],
         host: HostOptions::default(),
         assist: None,
+        multipath: MultipathSetup::default(),
     }
 }
 
@@ -361,6 +363,7 @@ pub(crate) struct World {
     pub(crate) home: Host,
     pub(crate) mobile: Host,
     pub(crate) wlan: LinkId,
+    pub(crate) gsm: LinkId,
 }
 
 /// A link that is the same both ways between two hosts, each with the name of its interface and its address in a /24 there.
@@ -397,7 +400,7 @@ impl World {
         let wire = Config { delay: Duration::from_millis(1), ..Config::default() };
         link("up", &wire, (&correspondent, "up0", [10, 9, 0, 2]), (&home, "up0", [10, 9, 0, 1]));
         let wlan = link("wlan", wlan, (&home, "wlan0", [192, 0, 2, 1]), (&mobile, "wlan0", WLAN.octets()));
-        link("gsm", gsm, (&home, "gsm0", [198, 51, 100, 1]), (&mobile, "gsm0", GSM.octets()));
+        let gsm = link("gsm", gsm, (&home, "gsm0", [198, 51, 100, 1]), (&mobile, "gsm0", GSM.octets()));
         default_route(&correspondent, "up0", None);
         default_route(&mobile, "wlan0", Some(100));
         default_route(&mobile, "gsm0", Some(200));
@@ -411,7 +414,7 @@ impl World {
         for host in [&correspondent, &home, &mobile] {
             host.run(|| set_sysctl("net.ipv4.tcp_congestion_control", "reno").unwrap()).unwrap();
         }
-        Self { clock, emulator, correspondent, home, mobile, wlan }
+        Self { clock, emulator, correspondent, home, mobile, wlan, gsm }
     }
 
     pub(crate) fn home_agent(&self, setup: HomeSetup, hooks: Hooks) -> Running {

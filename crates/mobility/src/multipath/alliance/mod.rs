@@ -52,11 +52,11 @@ impl core::fmt::Debug for ClusterKey {
 }
 
 impl ClusterKey {
-    fn as_wire(&self) -> ShakeKey<'_> {
+    pub(super) fn as_wire(&self) -> ShakeKey<'_> {
         ShakeKey { spi: self.spi, key: &self.key }
     }
 
-    fn has_made(&self, received: &ReceivedShake<'_>) -> bool {
+    pub(super) fn has_made(&self, received: &ReceivedShake<'_>) -> bool {
         received.spi == Some(self.spi) && received.is_genuine(&self.key)
     }
 }

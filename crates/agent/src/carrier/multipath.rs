@@ -1,0 +1,464 @@
+//! Tunnels over several paths: the ends that this host has, and the way of their packets and messages.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use careof_assist::PathId as AssistPath;
+use careof_base::{Instant, Randomness};
+use careof_lab::{AgentSocket, Error, Outer, OutgoingDatagram};
+use careof_mobility::PathProperties;
+use careof_mobility::multipath::alliance::ClusterKey;
+use careof_mobility::multipath::{
+    Bond, BondConfig, DispersionConfig, FlowFields, PATH_PORT, Path, PathConfig, PathId, ResequencerConfig,
+    Rules, Scheduler,
+};
+use careof_mobility::v4::{HomeAgent, InterfaceId, MobileNode, SecurityAssociation};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::protocol;
+use careof_wire::tunnel::{MultipathHeader, MultipathPayload};
+
+use super::decisions::{path_by, path_to};
+use super::interfaces::Interfaces;
+use super::signalling::LONGEST_MESSAGE;
+use super::status::{MultipathPathStatus, MultipathStatus};
+
+/// Messages about paths taken in one turn.
+const MESSAGES_A_TURN: usize = 128;
+/// Time to live of what goes over a path, hops.
+const TTL: u8 = 64;
+/// What a path costs over an interface that is metered; others are free.
+const METERED: u16 = 1;
+
+/// How packets are dispersed over the paths of a mobile node, and put in order again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MultipathSetup {
+    /// How packets choose their path.
+    pub scheduler: Scheduler,
+    /// What is kept for order.
+    pub resequencer: ResequencerConfig,
+    /// What certain flows get instead.
+    pub rules: Rules,
+}
+
+impl Default for MultipathSetup {
+    fn default() -> Self {
+        Self {
+            scheduler: Scheduler::Auto,
+            resequencer: ResequencerConfig::default(),
+            rules: Rules::default(),
+        }
+    }
+}
+
+/// A datagram on its way, shared with what is kept of it.
+type Datagram = Arc<[u8]>;
+
+/// One path, as the host sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Way {
+    path: PathId,
+    /// This host's end, and the other one.
+    here: Ipv4Addr,
+    there: Ipv4Addr,
+    care_of: Ipv4Addr,
+    /// Mobile node: by which interface.
+    interface: Option<(InterfaceId, u32)>,
+    config: PathConfig,
+}
+
+#[derive(Debug)]
+struct Tied {
+    bond: Bond<Datagram>,
+    ways: Vec<Way>,
+}
+
+/// Where a packet on a path is to be sent.
+#[derive(Debug)]
+pub(super) struct OnPath {
+    pub(super) outer: Outer,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A packet that came over paths, in order.
+#[derive(Debug)]
+pub(super) struct InOrder {
+    pub(super) home_address: Ipv4Addr,
+    pub(super) datagram: Datagram,
+    /// The path in the words of assists; of a mobile node with several any of them.
+    pub(super) path: Option<AssistPath>,
+}
+
+/// Every tunnel over several paths that ends here.
+#[derive(Debug)]
+pub(super) struct Bonds {
+    setup: MultipathSetup,
+    /// The key for each mobile node.
+    keys: BTreeMap<Ipv4Addr, ClusterKey>,
+    pub(super) socket: AgentSocket,
+    random: Randomness,
+    tied: BTreeMap<Ipv4Addr, Tied>,
+    /// Whose path begins or ends at this address of the other end.
+    homes: BTreeMap<Ipv4Addr, Ipv4Addr>,
+    /// Mobile nodes whose paths may be others.
+    changed: Vec<Ipv4Addr>,
+    is_mobile: bool,
+    /// Messages that could not be sent, or read.
+    pub(super) unsent: u64,
+    /// Messages and packets of nobody's path.
+    pub(super) not_ours: u64,
+}
+
+/// The key of messages about paths: that of the security association.
+fn key_of(security: &SecurityAssociation) -> ClusterKey {
+    ClusterKey { spi: security.spi(), key: security.key().to_vec() }
+}
+
+impl Bonds {
+    /// Opens the socket for messages; no tunnel yet.
+    pub(super) fn open<'a>(
+        setup: MultipathSetup,
+        keys: impl Iterator<Item = (Ipv4Addr, &'a SecurityAssociation)>,
+        is_mobile: bool,
+        random: Randomness,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            setup,
+            keys: keys.map(|(home_address, security)| (home_address, key_of(security))).collect(),
+            socket: AgentSocket::open(PATH_PORT)?,
+            random,
+            tied: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            changed: Vec::new(),
+            is_mobile,
+            unsent: 0,
+            not_ours: 0,
+        })
+    }
+
+    /// The paths of a mobile node may be others; what follows is done by [`Bonds::follow`].
+    pub(super) fn note_change(&mut self, home_address: Ipv4Addr) {
+        if !self.changed.contains(&home_address) {
+            self.changed.push(home_address);
+        }
+    }
+
+    /// The mobile nodes whose paths may be others.
+    pub(super) fn take_changed(&mut self) -> Vec<Ipv4Addr> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Home agent: the paths of a mobile node are these now.
+    pub(super) fn follow_home(&mut self, now: Instant, agent: &HomeAgent, home_address: Ipv4Addr) {
+        let bindings = agent.bindings_of(home_address).iter();
+        let ways = bindings.filter(|binding| !binding.relayed).filter_map(|binding| {
+            let known = binding.path.map(PathProperties::from).unwrap_or_default();
+            Some(Way {
+                path: binding.path_id?,
+                here: binding.tunnel.entry,
+                there: binding.care_of,
+                care_of: binding.care_of,
+                interface: None,
+                config: PathConfig { rate: known.downlink, weight: 1, ..PathConfig::default() },
+            })
+        });
+        self.set_ways(now, home_address, ways.collect());
+    }
+
+    /// Mobile node: its paths are these now.
+    pub(super) fn follow_mobile(
+        &mut self,
+        now: Instant,
+        node: &MobileNode,
+        interfaces: &Interfaces,
+        is_metered: impl Fn(InterfaceId) -> bool,
+        home_address: Ipv4Addr,
+    ) {
+        let ways = node.paths().filter(|path| !path.relayed).filter_map(|path| {
+            let index = interfaces.index_of(path.interface)?;
+            let cost = if is_metered(path.interface) { METERED } else { 0 };
+            let rate = node.path(path.interface).uplink;
+            Some(Way {
+                path: path.path,
+                here: path.care_of,
+                there: path.home_agent,
+                care_of: path.care_of,
+                interface: Some((path.interface, index)),
+                config: PathConfig { rate, cost, weight: 1, ..PathConfig::default() },
+            })
+        });
+        self.set_ways(now, home_address, ways.collect());
+    }
+
+    fn set_ways(&mut self, now: Instant, home_address: Ipv4Addr, ways: Vec<Way>) {
+        let Some(key) = self.keys.get(&home_address) else { return };
+        if ways.is_empty() && !self.tied.contains_key(&home_address) {
+            return;
+        }
+        let (setup, random) = (&self.setup, &mut self.random);
+        let tied = self.tied.entry(home_address).or_insert_with(|| {
+            let config = BondConfig {
+                dispersion: DispersionConfig { scheduler: setup.scheduler, ..DispersionConfig::default() },
+                resequencer: setup.resequencer,
+                rules: setup.rules.clone(),
+                ..BondConfig::new(key.clone())
+            };
+            Tied { bond: Bond::new(config, random.branch()), ways: Vec::new() }
+        });
+        if tied.ways == ways {
+            return;
+        }
+        for old in std::mem::take(&mut tied.ways) {
+            // Another address is another path, whatever its number.
+            let stays = |way: &&Way| way.path == old.path && (way.here, way.there) == (old.here, old.there);
+            if !ways.iter().any(|way| stays(&way)) {
+                tied.bond.remove_path(now, old.path);
+            }
+            self.homes.remove(&old.there);
+        }
+        for way in &ways {
+            tied.bond.set_path(now, way.path, way.config);
+            self.homes.insert(way.there, home_address);
+        }
+        tied.ways = ways;
+    }
+
+    /// Whether packets to the home address, or on a mobile node from it, go over several paths.
+    pub(super) fn takes(&self, header: &Ipv4Header) -> bool {
+        self.tied.get(&self.key_address(header)).is_some_and(|tied| !tied.ways.is_empty())
+    }
+
+    const fn key_address(&self, header: &Ipv4Header) -> Ipv4Addr {
+        if self.is_mobile { header.source } else { header.destination }
+    }
+
+    /// Gives a datagram to its tunnel. Whether a path took it.
+    pub(super) fn send(&mut self, now: Instant, header: &Ipv4Header, datagram: &[u8]) -> bool {
+        let key = self.key_address(header);
+        let fields = if self.is_mobile {
+            FlowFields::from_mobile_node(datagram)
+        } else {
+            FlowFields::to_mobile_node(datagram)
+        };
+        let (Some(tied), Some(fields)) = (self.tied.get_mut(&key), fields) else { return false };
+        let len = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
+        tied.bond.send(now, &fields, len, MultipathPayload::Ipv4, datagram.into()).is_ok()
+    }
+
+    /// The next packet to put on a path.
+    pub(super) fn poll_transmit(&mut self) -> Option<OnPath> {
+        for tied in self.tied.values_mut() {
+            while let Some(sent) = tied.bond.poll_transmit() {
+                // Gone meanwhile: what was put there is lost, as on any path that ends.
+                let Some(way) = tied.ways.iter().find(|way| way.path == sent.path) else { continue };
+                let mut bytes = Vec::with_capacity(MultipathHeader::LEN + sent.packet.len());
+                sent.header.emit(&mut bytes);
+                bytes.extend_from_slice(&sent.packet);
+                let tos = sent.packet.get(1).copied().unwrap_or_default();
+                return Some(OnPath { outer: way.outer(tos), bytes });
+            }
+        }
+        None
+    }
+
+    /// The next packet to pass on.
+    pub(super) fn poll_delivery(&mut self) -> Option<InOrder> {
+        self.tied.iter_mut().find_map(|(home_address, tied)| {
+            let datagram = tied.bond.poll_delivery()?;
+            let path = tied.ways.first().map(Way::in_words_of_assists);
+            Some(InOrder { home_address: *home_address, datagram, path })
+        })
+    }
+
+    /// A packet of protocol 47 has come in by `interface`; whether it came over a path of ours.
+    pub(super) fn receive(&mut self, now: Instant, interface: u32, packet: &[u8]) -> bool {
+        let Ok((outer, payload)) = Ipv4Header::parse(packet) else { return false };
+        if outer.protocol != protocol::GRE || outer.is_fragment() {
+            return false;
+        }
+        let Ok((header, datagram)) = MultipathHeader::parse(payload) else { return false };
+        let Some(tied) = self.homes.get(&outer.source).and_then(|home| self.tied.get_mut(home)) else {
+            self.not_ours = self.not_ours.saturating_add(1);
+            return true;
+        };
+        let number = header.path;
+        let is_its = |way: &&Way| {
+            way.path.number() == number
+                && way.is_between(outer.destination, outer.source)
+                && way.interface.is_none_or(|(_, index)| index == interface)
+        };
+        if header.payload != MultipathPayload::Ipv4 || !tied.ways.iter().any(|way| is_its(&way)) {
+            self.not_ours = self.not_ours.saturating_add(1);
+            return true;
+        }
+        let len = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
+        tied.bond.receive(now, &header, len, datagram.into());
+        true
+    }
+
+    /// Takes messages that have come.
+    pub(super) fn take_messages(&mut self, now: Instant) {
+        let mut buffer = [0; LONGEST_MESSAGE];
+        for _ in 0..MESSAGES_A_TURN {
+            match self.socket.receive(&mut buffer) {
+                Ok(Some(datagram)) => {
+                    let tied = self.homes.get(&datagram.source).and_then(|home| self.tied.get_mut(home));
+                    let way = tied.as_ref().and_then(|tied| {
+                        tied.ways.iter().find(|way| {
+                            way.is_between(datagram.destination, datagram.source)
+                                && way.interface.is_none_or(|(_, index)| index == datagram.interface)
+                        })
+                    });
+                    let path = way.map(|way| way.path);
+                    let (Some(tied), Some(path)) = (tied, path) else {
+                        self.not_ours = self.not_ours.saturating_add(1);
+                        continue;
+                    };
+                    // It is counted by the bond.
+                    let _ = tied.bond.handle_message(now, Some(path), datagram.payload);
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    self.unsent = self.unsent.saturating_add(1);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Does what is due.
+    pub(super) fn wake(&mut self, now: Instant) {
+        for tied in self.tied.values_mut() {
+            if tied.bond.next_timeout(now).is_some_and(|at| at <= now) {
+                tied.bond.handle_timeout(now);
+            }
+        }
+    }
+
+    /// Sends the messages that are due.
+    pub(super) fn send_messages(&mut self, now: Instant) {
+        let (socket, unsent) = (&self.socket, &mut self.unsent);
+        for tied in self.tied.values_mut() {
+            while let Some((path, bytes)) = tied.bond.poll_message(now) {
+                let Some(way) = tied.ways.iter().find(|way| way.path == path) else { continue };
+                let sent = socket.send(&OutgoingDatagram {
+                    interface: way.interface.map(|(_, index)| index),
+                    source: way.here,
+                    destination: way.there,
+                    destination_port: PATH_PORT,
+                    ttl: TTL,
+                    payload: &bytes,
+                });
+                if sent.is_err() {
+                    *unsent = unsent.saturating_add(1);
+                }
+            }
+            // The state of each path is in the status.
+            while tied.bond.poll_event().is_some() {}
+        }
+    }
+
+    /// When to come again.
+    pub(super) fn next_timeout(&self, now: Instant) -> Option<Instant> {
+        self.tied.values().filter_map(|tied| tied.bond.next_timeout(now)).min()
+    }
+
+    /// What the tunnels do, with names of interfaces.
+    pub(super) fn statuses(
+        &self,
+        now: Instant,
+        name: impl Fn(InterfaceId) -> Option<String>,
+    ) -> Vec<MultipathStatus> {
+        let status = |(home_address, tied): (&Ipv4Addr, &Tied)| {
+            let (sent, came) = (*tied.bond.counters(), *tied.bond.resequencer().counters());
+            let all: u64 = tied.bond.dispersion().paths().map(|path| path.sent().1).sum();
+            let paths = tied.ways.iter().filter_map(|way| {
+                let known = tied.bond.dispersion().path(way.path)?;
+                let interface = way.interface.and_then(|(id, _)| name(id));
+                Some(described(now, way, known, interface, all))
+            });
+            MultipathStatus {
+                home_address: *home_address,
+                offered: sent.offered,
+                no_path: sent.no_path,
+                transmitted: sent.transmitted,
+                copies: sent.copies,
+                replayed: sent.replayed,
+                stranded: sent.stranded,
+                arrived: came.arrived,
+                released: came.released,
+                duplicates: came.duplicates,
+                waited: came.held,
+                late: came.late,
+                holds: tied.bond.resequencer().holds().0,
+                longest_wait_ms: came.longest_wait.as_secs_f64() * 1000.0,
+                peer_restarts: sent.restarts,
+                paths: paths.collect(),
+            }
+        };
+        self.tied.iter().map(status).collect()
+    }
+}
+
+impl Way {
+    fn is_between(&self, here: Ipv4Addr, there: Ipv4Addr) -> bool {
+        (self.here, self.there) == (here, there)
+    }
+
+    fn in_words_of_assists(&self) -> AssistPath {
+        self.interface.map_or_else(|| path_to(self.care_of), |(id, _)| path_by(id))
+    }
+
+    /// The outer header of a packet on it. What is too long for the path goes in fragments: the tunnel device has an MTU that makes
+    /// that rare.
+    fn outer(&self, tos: u8) -> Outer {
+        Outer {
+            source: self.here,
+            destination: self.there,
+            protocol: protocol::GRE,
+            tos,
+            ttl: TTL,
+            dont_fragment: false,
+            interface: self.interface.map(|(_, index)| index),
+        }
+    }
+}
+
+fn described(
+    now: Instant,
+    way: &Way,
+    known: &Path,
+    interface: Option<String>,
+    all: u64,
+) -> MultipathPathStatus {
+    let (estimate, quality) = (known.estimate(), known.quality());
+    let ms = |span: std::time::Duration| span.as_secs_f64() * 1000.0;
+    let ((sent_packets, sent_bytes), (received_packets, received_bytes)) = (known.sent(), known.received());
+    #[expect(clippy::cast_precision_loss, reason = "a share is told to a thousandth or so")]
+    let share = if all > 0 { sent_bytes as f64 / all as f64 } else { 0.0 };
+    MultipathPathStatus {
+        path: way.path.number(),
+        care_of: way.care_of,
+        interface,
+        state: quality.state.name(),
+        round_trip_ms: estimate.round_trip.map(ms),
+        variation_ms: estimate.variation.map(ms),
+        least_round_trip_ms: estimate.least_round_trip.map(ms),
+        transit_variation_ms: ms(estimate.transit_variation),
+        rate: estimate.rate.map(careof_base::DataRate::bits_per_second),
+        loss: estimate.loss_permille.map(|permille| f64::from(permille) / 1000.0),
+        backlog_ms: ms(known.backlog(now)),
+        in_flight: estimate.in_flight,
+        share,
+        sent_packets,
+        sent_bytes,
+        received_packets,
+        received_bytes,
+        probes_sent: quality.probes_sent,
+        probes_answered: quality.probes_answered,
+    }
+}
+
+/// Bytes that a path takes of what its link carries: an outer header, that of several paths, and room for one more header where a
+/// relay is on the way.
+pub(super) const OVERHEAD: u16 = 2 * Ipv4Header::LEN + MultipathHeader::LEN as u16;
