@@ -66,6 +66,7 @@ impl Director {
             handovers: metrics.finish(at, &self.books.flow_metrics),
             roaming: None,
             micro_mobility: None,
+            multipath: Vec::new(),
             black_holes,
             icmp_filtered,
             links,

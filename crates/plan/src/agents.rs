@@ -137,6 +137,7 @@ fn agent_with_reports(
             config.retransmission.early = mobility.early_requests;
             config.simultaneous = mobility.simultaneous_bindings;
             config.keep_old = mobility.keep_old;
+            config.simultaneous |= mobility.multipath.is_some();
             config.encapsulation = match mobility.encapsulation {
                 Encapsulation::IpInIp => EncapsulationChoice::IpInIp,
                 Encapsulation::Minimal => EncapsulationChoice::Minimal,

@@ -29,6 +29,7 @@ mod message_text;
 mod message_text_v6;
 mod micro_mobility;
 mod mobile_ipv6;
+mod multipath;
 mod observation;
 mod overview;
 mod path;
@@ -60,6 +61,7 @@ pub use micro_mobility::{DomainPlan, domain};
 pub use mobile_ipv6::{
     Ipv6AgentPlan, NeighborPlan, hardware, ipv4_care_of, ipv6_agent, link_local, neighbors,
 };
+pub use multipath::{MultipathPlan, PlannedPath, multipath};
 pub use observation::{CaptureRequest, Observation};
 pub use overview::{
     AnchorPointOverview, Direction, HomeNetworkOverview, LinkEnd, LinkOverview, MobileOverview, Network,

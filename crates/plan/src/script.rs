@@ -33,10 +33,12 @@ pub enum Step {
 #[must_use]
 pub fn attached_first(scenario: &Scenario) -> Vec<LinkId> {
     let mobility = scenario.mobility.as_ref().filter(|mobility| mobility.fleet.is_none());
-    mobility.map_or_else(Vec::new, |mobility| match mobility.order.as_slice() {
-        [] => mobility.nodes.iter().map(|node| node.start).collect(),
-        order => order.to_vec(),
-    })
+    let Some(mobility) = mobility else { return Vec::new() };
+    match (&mobility.multipath, mobility.order.as_slice()) {
+        (Some(multipath), _) => multipath.paths.iter().map(|path| path.link).collect(),
+        (None, []) => mobility.nodes.iter().map(|node| node.start).collect(),
+        (None, order) => order.to_vec(),
+    }
 }
 
 /// The handovers of a run: what their link layer leaves open is drawn, alike in both worlds.

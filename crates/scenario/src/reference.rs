@@ -10,6 +10,7 @@ pub(crate) mod link;
 pub(crate) mod link_layer;
 pub(crate) mod medium;
 pub(crate) mod micro_mobility;
+pub(crate) mod multipath;
 pub(crate) mod node;
 
 pub(crate) static ROOT: Section = Section {
@@ -37,6 +38,7 @@ pub(crate) static ROOT: Section = Section {
         key("media", "table of media", "none", "See `[media]`."),
         key("mobility", "table", "nobody moves", "See `[mobility]`."),
         key("micro_mobility", "table", "none", "See `[micro_mobility]`. Needs `[mobility]` with `nodes`."),
+        key("multipath", "table", "none", "See `[multipath]`. Needs `[mobility]`."),
         key("handover", "array of tables", "none", "See `[[handover]]`. Needs `[mobility]`."),
         key("flow", "array of tables", "none", "See `[[flow]]`."),
         key("assist", "table", "none", "See `[assist]`."),
@@ -727,7 +729,7 @@ tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 36] = [
+pub(crate) static SECTIONS: [&Section; 40] = [
     &ROOT,
     &link::LINK,
     &node::NODE,
@@ -744,6 +746,10 @@ pub(crate) static SECTIONS: [&Section; 36] = [
     &POLICY,
     &micro_mobility::MICRO_MOBILITY,
     &micro_mobility::BUFFER,
+    &multipath::MULTIPATH,
+    &multipath::RESEQUENCER,
+    &multipath::PATH,
+    &multipath::PATH_RULE,
     &HANDOVER,
     &link_layer::LINK_LAYER,
     &FLOW,

@@ -13,6 +13,7 @@ mod hierarchical;
 mod media;
 mod micro_mobility;
 mod mobile_ipv6;
+mod multipath;
 mod no_harm;
 mod path_monitor;
 mod path_mtu;
