@@ -146,3 +146,17 @@ fn the_scenarios_of_the_study_run_and_their_books_balance() {
         assert!(summary.multipath[0].paths.iter().all(|path| path.packets > 0), "{what}: every link is used");
     }
 }
+
+#[test]
+#[ignore = "prints what happens"]
+fn print_a_run() {
+    let text = std::env::var("TEXT").map_or_else(|_| TWO.to_owned(), |file| fs::read_to_string(file).unwrap());
+    let words = std::env::var("WORDS").unwrap_or_default();
+    let words: Vec<&str> = words.split(';').filter(|word| !word.is_empty()).collect();
+    let (summary, _) = simulate(parse(&text, &words), false);
+    let json: String = summary_json(&summary);
+    let at = json.find("\"multipath\"").unwrap();
+    let end = json.find("\"links\"").unwrap();
+    println!("{}\ngoodput {} timeouts\n{:?}", &json[at..end], summary.flows[0].goodput_bps, summary.mobility);
+    println!("{:?}", summary.packets.dropped);
+}
