@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use careof_mobility::multipath::PathId;
 use careof_mobility::v4::{BindingRecord, EncapsulationChoice, MobileNodeRecord, NtpTime, ReplayGuard};
 use careof_wire::mip4::{Identification, Lifetime, Spi};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,11 @@ struct Binding {
     broadcasts: bool,
     reverse_tunnel: bool,
     encapsulation: Encapsulation,
+    /// The number of the path, where packets are dispersed; records of before had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<u8>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    relayed: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -67,6 +73,8 @@ impl From<&BindingRecord> for Binding {
                 EncapsulationChoice::Minimal => Encapsulation::Minimal,
                 EncapsulationChoice::Gre => Encapsulation::Gre,
             },
+            path: record.path_id.map(PathId::number),
+            relayed: record.relayed,
         }
     }
 }
@@ -86,6 +94,8 @@ impl From<Binding> for BindingRecord {
                 Encapsulation::Minimal => EncapsulationChoice::Minimal,
                 Encapsulation::Gre => EncapsulationChoice::Gre,
             },
+            path_id: stored.path.and_then(PathId::new),
+            relayed: stored.relayed,
         }
     }
 }

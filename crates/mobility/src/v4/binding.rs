@@ -9,6 +9,7 @@ use careof_base::Instant;
 use careof_wire::mip4::{Identification, Lifetime, PathReport, ReceivedData};
 
 use super::{BindingChanged, Change, Tunnel};
+use crate::multipath::PathId;
 
 /// What a home agent knows of one care-of address of one mobile node (RFC 5944 section 3.8.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +30,9 @@ pub struct MobilityBinding {
     pub broadcasts: bool,
     /// Packets may come back through the tunnel (T).
     pub reverse_tunnel: bool,
-    /// The care-of address is a relay's (`RequestFlags::RELAYED`); not kept across a restart of the home agent, which is told again with
-    /// the next registration.
+    /// Which path of the mobile node it is: packets are dispersed over all that have a number.
+    pub path_id: Option<PathId>,
+    /// The care-of address is a relay's, which takes the outer header off and passes on what is for the home address.
     pub relayed: bool,
     /// The tunnel from the home agent to the care-of address.
     pub tunnel: Tunnel,
@@ -199,6 +201,7 @@ mod tests {
             co_located: true,
             broadcasts: false,
             reverse_tunnel: false,
+            path_id: None,
             relayed: false,
             tunnel: Tunnel {
                 entry: AGENT,

@@ -51,14 +51,15 @@ pub use event::{
 };
 pub use foreign_agent::{ForeignAgent, ForeignAgentConfig, ForeignLink};
 pub use home_agent::{
-    BindingRecord, HomeAgent, HomeAgentConfig, MobileNodeRecord, PeerSecurity, ServedMobileNode,
+    BindingRecord, HomeAgent, HomeAgentConfig, HomePath, MobileNodeRecord, PeerSecurity, ServedMobileNode,
 };
 pub use io::{
     ALL_MOBILITY_AGENTS, ALL_ROUTERS, ALL_SYSTEMS, Input, InterfaceAddress, REGISTRATION_PORT, Transmit,
     TransmitPayload, Wake,
 };
 pub use mobile_node::{
-    CareOfChoice, Delivery, InterfaceConfig, MobileNode, MobileNodeConfig, RetransmissionConfig,
+    CareOfChoice, Delivery, InterfaceConfig, MobileNode, MobileNodeConfig, MobilePath, MultipathForm,
+    RetransmissionConfig,
 };
 pub use movement_detection::MovementConfig;
 pub use policy::{DeliveryMethod, PolicyEntry, PolicyTable};

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::PreviousForeignAgent;
 use super::vendor::{VENDOR_HEADER_LEN, VendorExtension};
+use super::{MultipathExtension, PreviousForeignAgent};
 use crate::extension::{Frame, HEADER_LEN, ONE_BYTE_PADDING};
 use crate::spi::Spi;
 use crate::{Error, UnknownExtension};
@@ -120,7 +120,9 @@ pub enum Extension {
     EncapsulatingDeliveryStyle,
     /// Type 134 (RFC 3115): skipped by who does not know the vendor.
     Vendor(VendorExtension),
-    /// Any other type from 128 on: skipped.
+    /// Type 154 (RFC 7629): which of several bindings the request is about.
+    Multipath(MultipathExtension),
+    /// Any other type from 128 on, or sub-type: skipped.
     Unknown(UnknownExtension),
 }
 
@@ -134,6 +136,7 @@ impl Extension {
             Self::PreviousForeignAgent(_) => PREVIOUS_FOREIGN_AGENT,
             Self::EncapsulatingDeliveryStyle => ENCAPSULATING_DELIVERY_STYLE,
             Self::Vendor(_) => VENDOR,
+            Self::Multipath(_) => MultipathExtension::TYPE,
             Self::Unknown(extension) => extension.kind(),
         }
     }
@@ -149,6 +152,7 @@ impl Extension {
             Self::PreviousForeignAgent(extension) => HEADER_LEN + extension.data_len(),
             Self::EncapsulatingDeliveryStyle => HEADER_LEN,
             Self::Vendor(extension) => HEADER_LEN + VENDOR_HEADER_LEN + extension.value().len(),
+            Self::Multipath(_) => HEADER_LEN + MultipathExtension::DATA_LEN,
             Self::Unknown(extension) => HEADER_LEN + extension.data().len(),
         }
     }
@@ -168,6 +172,7 @@ impl Extension {
             Self::OneBytePadding | Self::EncapsulatingDeliveryStyle => {}
             Self::PreviousForeignAgent(extension) => extension.emit(bytes),
             Self::Vendor(extension) => extension.emit(bytes),
+            Self::Multipath(extension) => bytes.extend(extension.data()),
             Self::Unknown(extension) => bytes.extend(extension.data()),
         }
     }
@@ -192,7 +197,11 @@ impl Extension {
             VENDOR => VendorExtension::decode(frame.data)
                 .map(Self::Vendor)
                 .ok_or_else(|| frame.wrong_length("8 or more")),
-            kind => UnknownExtension::received(kind, frame.data).map(Self::Unknown),
+            kind => match MultipathExtension::decode(frame.data).filter(|_| kind == MultipathExtension::TYPE)
+            {
+                Some(extension) => Ok(Self::Multipath(extension)),
+                None => UnknownExtension::received(kind, frame.data).map(Self::Unknown),
+            },
         }
     }
 

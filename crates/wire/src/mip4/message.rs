@@ -8,7 +8,10 @@ use core::time::Duration;
 use super::extension::{self, AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension};
 use super::path_probe::{self, PathProbe};
 use super::route_optimization::{self, BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning};
-use super::{PathReport, PreviousForeignAgent, ReceivedData, ReplyCode, RequestFlags, VendorExtension};
+use super::{
+    MultipathExtension, PathNumber, PathReport, PreviousForeignAgent, ReceivedData, ReplyCode, RequestFlags,
+    VendorExtension,
+};
 use crate::Error;
 use crate::fixed::Fixed;
 
@@ -178,13 +181,24 @@ impl RegistrationRequest {
         self.first_covered(VendorExtension::received_data).unwrap_or_default()
     }
 
-    /// The first vendor extension of a kind that the Mobile-Home authentication covers.
-    fn first_covered<T>(&self, read: impl Fn(&VendorExtension) -> Option<T>) -> Option<T> {
-        let covered = self.extensions.iter().position(is_mobile_home)?;
-        self.extensions.iter().take(covered).find_map(|extension| match extension {
-            Extension::Vendor(vendor) => read(vendor),
+    /// The number of the path that is registered, where the mobile node tells it in a vendor extension.
+    #[must_use]
+    pub fn path_number(&self) -> Option<PathNumber> {
+        self.first_covered(VendorExtension::path_number)
+    }
+
+    /// Which of several bindings the request is about (RFC 7629): the first Multipath extension before the Mobile-Home authentication.
+    #[must_use]
+    pub fn multipath(&self) -> Option<MultipathExtension> {
+        covered(&self.extensions).find_map(|extension| match extension {
+            Extension::Multipath(multipath) => Some(*multipath),
             _ => None,
         })
+    }
+
+    /// The first vendor extension of a kind that the Mobile-Home authentication covers.
+    fn first_covered<T>(&self, read: impl Fn(&VendorExtension) -> Option<T>) -> Option<T> {
+        covered(&self.extensions).find_map(|extension| vendor(extension).and_then(&read))
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, Error> {
@@ -198,6 +212,19 @@ impl RegistrationRequest {
             identification: Identification(fixed.u64::<{ request::IDENTIFICATION }>()),
             extensions: Extension::parse_all(rest, request::LEN)?,
         })
+    }
+}
+
+/// The extensions that the Mobile-Home authentication covers; none where there is none.
+fn covered(extensions: &[Extension]) -> impl Iterator<Item = &Extension> {
+    let count = extensions.iter().position(is_mobile_home).unwrap_or_default();
+    extensions.iter().take(count)
+}
+
+const fn vendor(extension: &Extension) -> Option<&VendorExtension> {
+    match extension {
+        Extension::Vendor(vendor) => Some(vendor),
+        _ => None,
     }
 }
 
@@ -239,6 +266,12 @@ impl RegistrationReply {
         fixed.put::<{ reply::IDENTIFICATION }, 8>(self.identification.0.to_be_bytes());
         bytes.extend(fixed.bytes());
         self.extensions.iter().for_each(|extension| extension.emit(bytes));
+    }
+
+    /// The number of the path, where the home agent says that it disperses packets over it.
+    #[must_use]
+    pub fn path_number(&self) -> Option<PathNumber> {
+        covered(&self.extensions).filter_map(vendor).find_map(VendorExtension::path_number)
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, Error> {

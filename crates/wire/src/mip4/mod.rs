@@ -1,5 +1,5 @@
 //! Mobile IPv4 registration (RFC 5944, with the reverse tunnelling of RFC 3024), and route optimisation with smooth hand-off
-//! (draft-ietf-mobileip-optim).
+//! (draft-ietf-mobileip-optim); several care-of addresses at once (RFC 7629, without its Flow-Binding extension).
 //!
 //! Messages travel in UDP datagrams to and from [`PORT`]. A [`Message`] is a plain value; extensions stay
 //! in their order, because the order says what an authenticator covers. Left out, and silently discarded
@@ -12,6 +12,7 @@ mod code;
 mod extension;
 mod flags;
 mod message;
+mod multipath;
 mod path_probe;
 mod route_optimization;
 mod vendor;
@@ -21,6 +22,7 @@ pub use code::{CodeRange, ReplyCode};
 pub use extension::{AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension};
 pub use flags::RequestFlags;
 pub use message::{Identification, Lifetime, Message, RegistrationReply, RegistrationRequest};
+pub use multipath::{MultipathExtension, PathNumber};
 pub use path_probe::PathProbe;
 pub use route_optimization::{
     BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning, PreviousForeignAgent,

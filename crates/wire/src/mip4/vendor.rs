@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
-use super::{ENTERPRISE, Extension, PathReport, ReceivedData};
+use super::{ENTERPRISE, Extension, PathNumber, PathReport, ReceivedData};
 
 /// Reserved, Vendor/Org-ID and Vendor-NVSE-Type.
 pub(super) const VENDOR_HEADER_LEN: usize = 8;
@@ -34,7 +34,7 @@ impl VendorExtension {
     }
 
     /// One of careof's own, whose values are known to fit.
-    fn ours(kind: u8, value: Vec<u8>) -> Self {
+    pub(super) fn ours(kind: u8, value: Vec<u8>) -> Self {
         debug_assert!(value.len() <= Self::MAX_VALUE_LEN, "{} bytes do not fit", value.len());
         Self { reserved: 0, vendor: ENTERPRISE, kind: kind.into(), value }
     }
@@ -68,6 +68,12 @@ impl VendorExtension {
     pub fn received_data(&self) -> Option<ReceivedData> {
         let peer = |octets: [u8; 4]| IpAddr::from(octets);
         self.value_of(ReceivedData::KIND).map(|value| ReceivedData::decode(value, peer))
+    }
+
+    /// The number of a path, if this is how somebody tells it.
+    #[must_use]
+    pub fn path_number(&self) -> Option<PathNumber> {
+        self.value_of(PathNumber::KIND).and_then(<[u8]>::first).copied().map(PathNumber)
     }
 
     /// The value, if this is the extension `kind` of ours.

@@ -65,9 +65,10 @@ pub struct HomeAgentConfig {
     /// Care-of addresses one mobile node can have at a time; with 1, a request for several is accepted
     /// with code 1.
     pub max_bindings_per_node: usize,
-    /// Whether a mobile node may register the address of a relay beside its own ([`careof_wire::mip4::RequestFlags::RELAYED`]). Where it
-    /// may not, a request with that bit is poorly formed, as one with any reserved bit.
-    pub relayed_bindings: bool,
+    /// Whether packets are dispersed over the care-of addresses of a mobile node that numbers them, as paths of one tunnel
+    /// ([`crate::multipath`]): in the form of RFC 7629, or in that of SHAKE ([`careof_wire::mip4::RequestFlags::RELAYED`]). Where they are
+    /// not, numbers mean nothing, and a request with that bit is poorly formed, as one with any reserved bit.
+    pub multipath: bool,
     /// Bindings of all mobile nodes together.
     pub max_bindings: usize,
     /// The attitude to reverse tunnelling.
@@ -86,7 +87,7 @@ pub struct HomeAgentConfig {
 }
 
 impl HomeAgentConfig {
-    /// A home agent that serves nobody yet: lifetimes up to 1800 s, 4 bindings a node, none of them a relay's, 100,000 in all,
+    /// A home agent that serves nobody yet: lifetimes up to 1800 s, 4 bindings a node, no dispersion over them, 100,000 in all,
     /// reverse tunnelling and all encapsulations on request, packets from left care-of addresses for 5 s, advertisements
     /// every 10 s.
     #[must_use]
@@ -100,7 +101,7 @@ impl HomeAgentConfig {
             correspondents: Vec::new(),
             max_lifetime: Lifetime::from_secs(1800),
             max_bindings_per_node: 4,
-            relayed_bindings: false,
+            multipath: false,
             max_bindings: 100_000,
             reverse_tunnel: ReverseTunnel::Optional,
             late_reverse_tunnel: LATE_REVERSE_TUNNEL,

@@ -36,6 +36,7 @@ use super::{
 };
 use crate::deadline::earliest;
 use crate::left_care_of::LeftCareOfAddresses;
+use crate::multipath::PathId;
 use crate::ration::{DenialRation, NodeRation, ProbeRation};
 use registration::Origin;
 
@@ -86,6 +87,17 @@ pub struct HomeAgent {
     noted: Option<(Ipv4Addr, Ipv4Addr, PathCounts)>,
     random: Randomness,
     outbox: Outbox,
+}
+
+/// One of the paths to a mobile node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HomePath {
+    /// Its number.
+    pub path: PathId,
+    /// The care-of address that it leads to.
+    pub care_of: Ipv4Addr,
+    /// That is a relay's: what is put there is for the home address, within another header (IP within IP).
+    pub relayed: bool,
 }
 
 impl HomeAgent {
@@ -171,11 +183,19 @@ impl HomeAgent {
         bindings.map(|binding| binding.tunnel).chain(self.left.tunnels(home_address))
     }
 
-    /// Whether packets to `home_address` are dispersed over its care-of addresses ([`crate::multipath::Dispersion`]) instead of going to
-    /// each in a copy: it has one of a relay.
+    /// Whether packets to `home_address` are dispersed over its care-of addresses ([`crate::multipath::Bond`]) instead of going to
+    /// each in a copy: it has numbered them.
     #[must_use]
     pub fn disperses(&self, home_address: Ipv4Addr) -> bool {
-        self.bindings.of(home_address).iter().any(|binding| binding.relayed)
+        self.paths(home_address).next().is_some()
+    }
+
+    /// The paths to `home_address`, where packets are dispersed; none otherwise.
+    pub fn paths(&self, home_address: Ipv4Addr) -> impl Iterator<Item = HomePath> {
+        self.bindings.of(home_address).iter().filter_map(|binding| {
+            let MobilityBinding { care_of, relayed, .. } = *binding;
+            Some(HomePath { path: binding.path_id?, care_of, relayed })
+        })
     }
 
     /// Whether this is the home agent of `home_address`.
@@ -379,6 +399,8 @@ impl HomeAgent {
             broadcasts: binding.broadcasts,
             reverse_tunnel: binding.reverse_tunnel,
             encapsulation: EncapsulationChoice::of(binding.tunnel.encapsulation),
+            path_id: binding.path_id,
+            relayed: binding.relayed,
         });
         Some(MobileNodeRecord {
             home_address,
@@ -424,8 +446,8 @@ impl HomeAgent {
                 co_located: saved.co_located,
                 broadcasts: saved.broadcasts,
                 reverse_tunnel: saved.reverse_tunnel,
-                // Told again with the next registration.
-                relayed: false,
+                path_id: saved.path_id.filter(|_| self.config.multipath),
+                relayed: saved.relayed,
                 tunnel: self.tunnel_to(saved.care_of, saved.encapsulation),
                 path: None,
             };

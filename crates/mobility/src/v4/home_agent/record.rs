@@ -5,6 +5,7 @@ use core::net::Ipv4Addr;
 
 use careof_wire::mip4::{Identification, Lifetime, Spi};
 
+use crate::multipath::PathId;
 use crate::v4::{EncapsulationChoice, NtpTime, ReplayGuard};
 
 /// One binding, in terms that outlive the process.
@@ -26,6 +27,10 @@ pub struct BindingRecord {
     pub reverse_tunnel: bool,
     /// M or G.
     pub encapsulation: EncapsulationChoice,
+    /// Which path of the mobile node it is, where packets are dispersed.
+    pub path_id: Option<PathId>,
+    /// The care-of address is a relay's.
+    pub relayed: bool,
 }
 
 /// Everything a home agent must remember of a mobile node so that, started again, it carries on: bindings,

@@ -5,11 +5,12 @@ use core::net::Ipv4Addr;
 
 use careof_base::Instant;
 use careof_wire::mip4::{
-    AuthenticationKind, Extension, Identification, Lifetime, Message, ReceivedData, RegistrationReply,
-    RegistrationRequest, ReplyCode, RequestFlags, Spi,
+    AuthenticationKind, Extension, Identification, Lifetime, Message, PathNumber, ReceivedData,
+    RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi,
 };
 
 use super::HomeAgent;
+use crate::multipath::PathId;
 use crate::v4::authentication::{self, Found};
 use crate::v4::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use crate::v4::lifetime::end_of;
@@ -35,6 +36,8 @@ struct Answer {
     code: ReplyCode,
     lifetime: Lifetime,
     identification: Identification,
+    /// The path that packets are dispersed over from now on.
+    path: Option<PathId>,
 }
 
 impl HomeAgent {
@@ -81,10 +84,13 @@ impl HomeAgent {
                     Err(refusal) => Err(refusal),
                 };
                 let answer = match answer {
-                    Ok((code, lifetime)) => Answer { code, lifetime, identification },
+                    Ok((code, lifetime)) => {
+                        let path = self.path_of(request).filter(|_| !lifetime.is_zero());
+                        Answer { code, lifetime, identification, path }
+                    }
                     Err((reason, code)) => {
                         self.outbox.drop(reason, origin.source);
-                        Answer { code, lifetime: request.lifetime, identification }
+                        Answer { code, lifetime: request.lifetime, identification, path: None }
                     }
                 };
                 self.reply(origin, request, answer, Some(spi));
@@ -95,7 +101,7 @@ impl HomeAgent {
                 if !self.may_deny(now, origin.source, bytes, message, (request.home_address, code)) {
                     return self.outbox.counters.count_suppressed_denial();
                 }
-                let answer = Answer { code, lifetime: request.lifetime, identification };
+                let answer = Answer { code, lifetime: request.lifetime, identification, path: None };
                 let spi = message.authentication(AuthenticationKind::MobileHome).map(|(_, e)| e.spi());
                 self.reply(origin, request, answer, spi);
             }
@@ -190,8 +196,7 @@ impl HomeAgent {
     fn check_wishes(&self, request: &RegistrationRequest) -> Result<(), (DropReason, ReplyCode)> {
         let flags = request.flags;
         let reserved = RequestFlags::RESERVED_R.with(RequestFlags::RESERVED_X);
-        let meant =
-            if self.config.relayed_bindings { RequestFlags::RELAYED } else { RequestFlags::default() };
+        let meant = if self.config.multipath { RequestFlags::RELAYED } else { RequestFlags::default() };
         let reserved = reserved.without(meant);
         if flags.without(reserved) != flags {
             return Err((DropReason::PoorlyFormed, ReplyCode::HomePoorlyFormedRequest));
@@ -243,6 +248,15 @@ impl HomeAgent {
         }
     }
 
+    /// The path that is registered by a request; a number that there is no place for is none.
+    fn path_of(&self, request: &RegistrationRequest) -> Option<PathId> {
+        let ours = request.path_number().map(|PathNumber(number)| number);
+        // Binding-Ids begin with 1.
+        let number =
+            ours.or_else(|| request.multipath().and_then(|multipath| multipath.binding_id.checked_sub(1)));
+        number.and_then(PathId::new).filter(|_| self.config.multipath)
+    }
+
     /// Enters a binding (section 3.8.2.2).
     fn register(
         &mut self,
@@ -254,11 +268,18 @@ impl HomeAgent {
             .choose_encapsulation(flags)
             .ok_or((DropReason::NotOffered, ReplyCode::HomeEncapsulationUnavailable))?;
         let existing = self.bindings.of(home_address);
-        let others = existing.iter().filter(|binding| binding.care_of != care_of).count();
-        let is_relayed = flags.contains(RequestFlags::RELAYED);
-        // A relay's address is one more by its nature.
-        let wants_others = flags.contains(RequestFlags::SIMULTANEOUS_BINDINGS) || is_relayed;
+        let path_id = self.path_of(request);
+        let co_located = flags.contains(RequestFlags::DECAPSULATION_BY_MOBILE_NODE);
+        // RFC 7629 has no bit for it: who numbers an address and does not decapsulate there has a relay that does.
+        let relayed = flags.contains(RequestFlags::RELAYED) || (path_id.is_some() && !co_located);
+        // A numbered address, and that of a relay, is one of several by its nature.
+        let multipath = request.multipath().filter(|_| path_id.is_some());
+        let is_one_of_several = relayed || multipath.is_some_and(|multipath| !multipath.overwrite);
+        let wants_others = flags.contains(RequestFlags::SIMULTANEOUS_BINDINGS) || is_one_of_several;
         let keep = wants_others && self.config.max_bindings_per_node > 1;
+        let is_same =
+            |old: &&MobilityBinding| old.care_of == care_of || (path_id.is_some() && old.path_id == path_id);
+        let others = existing.len() - existing.iter().filter(is_same).count();
         if keep && others >= self.config.max_bindings_per_node {
             return Err((DropReason::TableFull, ReplyCode::HomeTooManySimultaneousBindings));
         }
@@ -277,15 +298,23 @@ impl HomeAgent {
             lifetime,
             expires: end_of(lifetime, now),
             identification: request.identification,
-            co_located: flags.contains(RequestFlags::DECAPSULATION_BY_MOBILE_NODE),
+            co_located,
             broadcasts: flags.contains(RequestFlags::BROADCAST),
             reverse_tunnel: flags.contains(RequestFlags::REVERSE_TUNNELING),
-            relayed: is_relayed,
+            path_id,
+            relayed,
             tunnel: self.tunnel_to(care_of, encapsulation),
             path: request.path_report(),
         };
-        if !keep {
-            self.leave(now, home_address, |old| old.care_of != care_of);
+        // The same path with another address: the mobile node has left the old one.
+        let renumbered = |old: &MobilityBinding| {
+            keep && path_id.is_some() && old.path_id == path_id && old.care_of != care_of
+        };
+        self.leave(now, home_address, |old| (!keep && old.care_of != care_of) || renumbered(old));
+        let renumbered =
+            self.bindings.of(home_address).iter().find(|&old| renumbered(old)).map(|old| old.care_of);
+        if let Some(change) = renumbered.and_then(|old| self.bindings.remove(home_address, old)) {
+            self.tell(change);
         }
         self.left.forget(home_address, Some(care_of));
         for change in self.bindings.insert(binding, keep) {
@@ -294,6 +323,9 @@ impl HomeAgent {
                 _ => (report, request.received_data()),
             };
             self.tell(BindingChanged { path, received, ..change });
+        }
+        if multipath.is_some_and(|multipath| multipath.bulk) {
+            self.renew_others(now, home_address, care_of, lifetime);
         }
         if !was_away {
             self.arp_for_absent(home_address);
@@ -304,6 +336,18 @@ impl HomeAgent {
             ReplyCode::Accepted
         };
         Ok((code, lifetime))
+    }
+
+    /// All other bindings of the mobile node last as long as the one with `care_of` (RFC 7629: B).
+    fn renew_others(&mut self, now: Instant, home_address: Ipv4Addr, care_of: Ipv4Addr, lifetime: Lifetime) {
+        let others = self.bindings.of(home_address).iter().filter(|binding| binding.care_of != care_of);
+        let others: Vec<_> = others.copied().collect();
+        for other in others {
+            let renewed = MobilityBinding { lifetime, expires: end_of(lifetime, now), ..other };
+            for change in self.bindings.insert(renewed, true) {
+                self.tell(change);
+            }
+        }
     }
 
     /// The mobile node leaves those of its care-of addresses: what it has sent from there is still welcome.
@@ -364,7 +408,7 @@ impl HomeAgent {
             home_address: request.home_address,
             home_agent: self.config.address,
             identification: answer.identification,
-            extensions: Vec::new(),
+            extensions: answer.path.map(|path| PathNumber(path.number()).extension()).into_iter().collect(),
         }
         .emit(&mut bytes);
         authentication::append(&mut bytes, AuthenticationKind::MobileHome, association);
@@ -372,7 +416,7 @@ impl HomeAgent {
             authentication::append(&mut bytes, AuthenticationKind::ForeignHome, association);
         }
 
-        let Answer { code, lifetime, identification } = answer;
+        let Answer { code, lifetime, identification, .. } = answer;
         if code.is_accepted() {
             self.outbox.count_accepted();
         } else {

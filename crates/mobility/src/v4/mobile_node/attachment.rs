@@ -8,6 +8,7 @@ use careof_wire::mip4::Lifetime;
 
 use super::config::InterfaceConfig;
 use super::registration::Pending;
+use crate::multipath::PathId;
 use crate::path_watch::WatchedPath;
 use crate::v4::movement_detection::AgentList;
 use crate::v4::solicitor::Solicitor;
@@ -24,13 +25,15 @@ pub(super) enum Attachment {
     ForeignAgent { agent: Ipv4Addr, care_of: Ipv4Addr },
     /// With an address of its own; registered `via` a foreign agent that demands it (R).
     CoLocated { care_of: Ipv4Addr, via: Option<Ipv4Addr> },
+    /// With the address of a relay; registered by the interface in use.
+    Relayed { care_of: Ipv4Addr },
 }
 
 impl Attachment {
     /// The agent that relays registrations.
     pub(super) const fn agent(self) -> Option<Ipv4Addr> {
         match self {
-            Self::Home => None,
+            Self::Home | Self::Relayed { .. } => None,
             Self::ForeignAgent { agent, .. } => Some(agent),
             Self::CoLocated { via, .. } => via,
         }
@@ -40,7 +43,9 @@ impl Attachment {
     pub(super) const fn care_of(self) -> Option<Ipv4Addr> {
         match self {
             Self::Home => None,
-            Self::ForeignAgent { care_of, .. } | Self::CoLocated { care_of, .. } => Some(care_of),
+            Self::ForeignAgent { care_of, .. }
+            | Self::CoLocated { care_of, .. }
+            | Self::Relayed { care_of } => Some(care_of),
         }
     }
 }
@@ -54,6 +59,8 @@ pub(super) struct Held {
     pub(super) reverse_tunnel: bool,
     pub(super) encapsulating_delivery: bool,
     pub(super) encapsulation: EncapsulationChoice,
+    /// The home agent disperses packets over this path.
+    pub(super) path_id: Option<PathId>,
 }
 
 /// What denials have taught about the registrations at one point of attachment.
@@ -150,6 +157,9 @@ impl Interface {
     ) -> Option<Attachment> {
         if !self.up {
             return None;
+        }
+        if self.config.relay {
+            return self.address.map(|relay| Attachment::Relayed { care_of: relay.address });
         }
         let hears_home = self.hears_home_agent(home_network, home_agent);
         // Its home address an interface may have wherever it is: it says so on a link that is known to be there only.

@@ -38,6 +38,16 @@ impl CareOfChoice {
     }
 }
 
+/// How a mobile node that uses all its interfaces at once tells its home agent which of its paths a care-of address is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MultipathForm {
+    /// As SHAKE has it: simultaneous bindings, with a reserved bit for those of relays, and the number in a vendor extension.
+    #[default]
+    Shake,
+    /// The Multipath extension of RFC 7629.
+    Rfc7629,
+}
+
 /// An interface of a mobile node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceConfig {
@@ -53,6 +63,9 @@ pub struct InterfaceConfig {
     /// What is known of the path through it. The round-trip time sets the first retransmission time of
     /// registrations.
     pub path: PathProperties,
+    /// It stands for a relay: its address is that of the relay's own link, and is there as long as the alliance lasts. Registrations of it
+    /// go by the interface in use; it is never in use itself. Only with [`MobileNodeConfig::multipath`].
+    pub relay: bool,
     /// Whether the link is up at the start.
     pub up: bool,
     /// The address at the start.
@@ -69,6 +82,7 @@ impl InterfaceConfig {
             preference: 0,
             metered: false,
             path: PathProperties::default(),
+            relay: false,
             up: false,
             address: None,
         }
@@ -143,6 +157,10 @@ pub struct MobileNodeConfig {
     /// Whether the home agent is asked to keep the old binding at a handover (S): packets then come through
     /// both until the old interface is released.
     pub simultaneous: bool,
+    /// Whether the addresses of all interfaces are registered at once, as paths over which packets are dispersed both ways
+    /// ([`crate::multipath`]); an interface with the address of a foreign agent is none. The path of an interface has the number of its
+    /// place in `interfaces`.
+    pub multipath: Option<MultipathForm>,
     /// Whether the broadcasts of the home link are wanted (B).
     pub broadcasts: bool,
     /// Whether reverse tunnelling is asked for (T); it also is when the policy table uses it.
@@ -204,6 +222,7 @@ impl MobileNodeConfig {
             renew_after_percent: 75,
             probe: None,
             simultaneous: false,
+            multipath: None,
             broadcasts: false,
             reverse_tunnel: false,
             encapsulating_delivery: false,
@@ -248,10 +267,17 @@ impl MobileNodeConfig {
                 return Err(ConfigError::DuplicateInterface(interface.id));
             }
         }
+        if self.multipath.is_none() && self.interfaces.iter().any(|interface| interface.relay) {
+            return Err(ConfigError::Missing("multipath, which a relay is for"));
+        }
         let in_range = |what, found, low, high| {
             let fits = (low..=high).contains(&found);
             if fits { Ok(()) } else { Err(ConfigError::OutOfRange { what, found, low, high }) }
         };
+        if self.multipath.is_some() {
+            let most = crate::multipath::MAX_PATHS as u64;
+            in_range("the number of interfaces with multipath", self.interfaces.len() as u64, 1, most)?;
+        }
         in_range("the lifetime", u64::from(self.lifetime.as_secs()), 1, u64::from(u16::MAX))?;
         in_range("renew_after_percent", u64::from(self.renew_after_percent), 1, 95)?;
         let probe = self.probe.map_or(u64::MAX, |probe| probe.as_millis().try_into().unwrap_or(u64::MAX));

@@ -105,6 +105,8 @@ impl MobileNode {
                 }
                 _ => from_home(DeliveryMethod::Triangle, None, interface.next_hop(destination)),
             },
+            // It is never in use.
+            Attachment::Relayed { .. } => None,
             Attachment::ForeignAgent { agent, .. } => {
                 let encapsulation = held.encapsulation.encapsulation();
                 let to_agent = Tunnel {

@@ -8,6 +8,7 @@
 mod attachment;
 mod config;
 mod delivery;
+mod multipath;
 mod path_watch;
 mod previous_agent;
 mod registration;
@@ -25,8 +26,9 @@ use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage, RouterAdvertisement, RouterSolicitation};
 use careof_wire::mip4::{Message, ReceivedData};
 
-pub use config::{CareOfChoice, InterfaceConfig, MobileNodeConfig, RetransmissionConfig};
+pub use config::{CareOfChoice, InterfaceConfig, MobileNodeConfig, MultipathForm, RetransmissionConfig};
 pub use delivery::Delivery;
+pub use multipath::MobilePath;
 
 use attachment::{Attachment, Interface, is_home_agent};
 use previous_agent::PreviousAgent;
@@ -84,6 +86,8 @@ pub struct MobileNode {
     supervision: PathSupervision,
     /// How far its flows have come, as the owner has said.
     received: ReceivedData,
+    /// The home agent keeps but one binding: no more are asked for.
+    keeps_one: bool,
     /// What the owner was last told about answering ARP.
     answers_arp: Option<bool>,
     identifications: IdentificationSource,
@@ -121,6 +125,7 @@ impl MobileNode {
             previous_agent: None,
             supervision: PathSupervision::default(),
             received: ReceivedData::EMPTY,
+            keeps_one: false,
             answers_arp: None,
             identifications: IdentificationSource::new(config.security.replay()),
             pace: Pace::default(),
@@ -147,7 +152,7 @@ impl MobileNode {
     /// course is told in [`HandoverEvent`]s. Nothing happens when it is in use already.
     ///
     /// # Errors
-    /// [`UnknownInterface`] when the node has no such interface.
+    /// [`UnknownInterface`] when the node has no such interface, or it stands for a relay.
     pub fn switch_to(
         &mut self,
         now: Instant,
@@ -156,7 +161,11 @@ impl MobileNode {
     ) -> Result<(), UnknownInterface> {
         self.outbox.called_at(now);
         let index = self.index(interface).ok_or(UnknownInterface(interface))?;
-        self.left = false;
+        if self.interfaces.get(index).is_some_and(|interface| interface.config.relay) {
+            // Packets go there beside an interface, never instead of one.
+            return Err(UnknownInterface(interface));
+        }
+        (self.left, self.keeps_one) = (false, false);
         self.farewells.retain(|pending| pending.purpose != Purpose::Farewell);
         self.pinned = true;
         self.begin_handover(now, index, notice, HandoverReason::Chosen);
@@ -217,7 +226,7 @@ impl MobileNode {
         let pending = self.interfaces.get_mut(index).and_then(|interface| interface.pending.take());
         let Some(pending) = pending.filter(Pending::was_sent) else { return };
         self.refresh_bindings();
-        if let Some(care_of) = pending.attachment.care_of().filter(|_| self.config.simultaneous) {
+        if let Some(care_of) = pending.attachment.care_of().filter(|_| self.keeps_others()) {
             self.release_care_of(now, care_of);
         }
     }
@@ -330,8 +339,9 @@ impl MobileNode {
                 let renewal = Some(unblocked).filter(|&at| can_renew && in_place && at < Instant::MAX);
                 add(renewal, Wake::RegistrationRenewal);
             }
-            let waits =
-                self.desired == Some(index) || matches!(self.config.selection, Selection::Preferred { .. });
+            let waits = self.desired == Some(index)
+                || self.joins(index)
+                || matches!(self.config.selection, Selection::Preferred { .. });
             add(self.unblocked_at(index).filter(|_| waits && !self.left), Wake::RegistrationRetransmit);
         }
         let agents = self.interfaces.iter().filter_map(|interface| interface.agents.deadline());
@@ -452,6 +462,7 @@ impl MobileNode {
             if self.retiring.is_some_and(|retiring| retiring.from == index) {
                 self.terminate(now);
             }
+            self.leave_path(now, index);
         }
         self.reconcile(now);
     }

@@ -89,7 +89,7 @@ impl PathOwner for MobileNode {
         }
         match self.attachment(index)? {
             Attachment::CoLocated { care_of, .. } => Some(care_of),
-            Attachment::Home | Attachment::ForeignAgent { .. } => None,
+            Attachment::Home | Attachment::ForeignAgent { .. } | Attachment::Relayed { .. } => None,
         }
     }
 

@@ -318,11 +318,17 @@ impl MobileNode {
 
     /// When something pending is to be sent, as far as it can be.
     pub(super) fn send_deadline(&self) -> Option<Instant> {
-        let due = self.slots().filter_map(|slot| {
-            let interface = self.interfaces.get(self.carrier(slot)?)?;
-            interface.up.then_some(self.pending(slot)?.next)
-        });
+        let due = self.slots().filter_map(|slot| self.can_send(slot).then_some(self.pending(slot)?.next));
         due.min()
+    }
+
+    /// Whether there is a link that requests of this registration can take.
+    fn can_send(&self, slot: Slot) -> bool {
+        let is_up = |index: usize| self.interfaces.get(index).is_some_and(|interface| interface.up);
+        let is_relayed = self
+            .pending(slot)
+            .is_some_and(|pending| matches!(pending.attachment, Attachment::Relayed { .. }));
+        self.carrier(slot).is_some_and(is_up) && (!is_relayed || self.active.is_some_and(is_up))
     }
 
     /// Sends every request that is due. Returns whether something was given up instead, so that the rest
@@ -333,9 +339,8 @@ impl MobileNode {
         let mut index = 0;
         while let Some(slot) = self.slots().nth(index) {
             index += 1;
-            let up = self.carrier(slot).and_then(|i| self.interfaces.get(i)).is_some_and(|i| i.up);
             let due = self.pending(slot).is_some_and(|pending| pending.next <= now);
-            if !up || !due {
+            if !due || !self.can_send(slot) {
                 continue;
             }
             // What nobody was asked yet need not wait for the early requests of what was asked before.

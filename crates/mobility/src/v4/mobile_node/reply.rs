@@ -11,6 +11,7 @@ use careof_wire::mip4::{
 use super::MobileNode;
 use super::attachment::{Attachment, Held};
 use super::registration::{Pending, Purpose, Sent, Slot};
+use crate::multipath::PathId;
 use crate::v4::authentication;
 use crate::v4::io::REGISTRATION_PORT;
 use crate::v4::lifetime::end_of;
@@ -135,6 +136,7 @@ impl MobileNode {
                 }
                 interface.denials = 0;
                 interface.blocked = None;
+                self.keeps_one |= reply.code == ReplyCode::AcceptedWithoutSimultaneousBindings;
                 let kept = granted.flags.contains(RequestFlags::SIMULTANEOUS_BINDINGS)
                     && reply.code == ReplyCode::Accepted;
                 for index in (0..self.interfaces.len()).filter(|&index| index != carrier) {
@@ -143,7 +145,12 @@ impl MobileNode {
                         self.forget_binding(index, Change::Removed);
                     }
                 }
-                let replaced = self.hold(carrier, &granted, sent.at, at_home);
+                let path_id = self.granted_path(carrier, &granted, reply);
+                if path_id.is_none() && self.asked_path(carrier, &granted).is_some() {
+                    // Packets would come by each address in a copy.
+                    self.keeps_one = true;
+                }
+                let replaced = self.hold(carrier, &granted, path_id, sent.at, at_home);
                 if let Some(care_of) = replaced.filter(|_| kept) {
                     self.farewell(now, Purpose::Release { care_of }, granted.attachment);
                 }
@@ -161,7 +168,14 @@ impl MobileNode {
     /// Remembers what was granted. Returns the care-of address held before, if it was another.
     ///
     /// Time counts from `start`, when the request was sent: so it ends here no later than at the home agent (section 3.6.2.2).
-    fn hold(&mut self, carrier: usize, granted: &Pending, start: Instant, at_home: bool) -> Option<Ipv4Addr> {
+    fn hold(
+        &mut self,
+        carrier: usize,
+        granted: &Pending,
+        path_id: Option<PathId>,
+        start: Instant,
+        at_home: bool,
+    ) -> Option<Ipv4Addr> {
         let percent = u32::from(self.config.renew_after_percent);
         let interface = self.interfaces.get_mut(carrier)?;
         let span = granted.lifetime.duration().filter(|_| !at_home);
@@ -184,6 +198,7 @@ impl MobileNode {
             } else {
                 EncapsulationChoice::IpInIp
             },
+            path_id,
         });
         let before = old.and_then(|held| held.attachment.care_of());
         let after = granted.attachment.care_of();
@@ -293,8 +308,10 @@ impl MobileNode {
             }
             ReplyCode::HomeTooManySimultaneousBindings => {
                 // It counts some that we have lost sight of; alone, this one ends them all.
-                interface.repairs.alone = true;
-                asked(RequestFlags::SIMULTANEOUS_BINDINGS)
+                // With others in use that would cost more than it brings.
+                let may_end_others = self.config.multipath.is_none() || self.desired == Some(carrier);
+                interface.repairs.alone = may_end_others;
+                may_end_others && asked(RequestFlags::SIMULTANEOUS_BINDINGS)
             }
             ReplyCode::ForeignEncapsulationUnavailable | ReplyCode::HomeEncapsulationUnavailable => {
                 interface.repairs.ip_in_ip = true;

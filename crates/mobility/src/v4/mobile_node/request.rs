@@ -9,6 +9,7 @@ use careof_wire::mip4::{
 
 use super::MobileNode;
 use super::attachment::{Attachment, Interface};
+use super::config::MultipathForm;
 use super::registration::{Pending, Purpose};
 use crate::path_watch::PathWatch;
 use crate::v4::authentication;
@@ -46,7 +47,12 @@ impl MobileNode {
             home_agent,
             care_of_address: wishes.care_of,
             identification,
-            extensions: report.iter().map(PathReport::extension).chain(received).collect(),
+            extensions: report
+                .iter()
+                .map(PathReport::extension)
+                .chain(received)
+                .chain(self.path_extension(carrier, pending))
+                .collect(),
         };
         let mut bytes = Message::Request(request).emit();
         authentication::append(&mut bytes, AuthenticationKind::MobileHome, &self.config.security);
@@ -111,6 +117,11 @@ impl MobileNode {
                 encapsulating_delivery: false,
             },
         };
+        if matches!((pending.purpose, attachment), (Purpose::Register, Attachment::Relayed { .. }))
+            && self.config.multipath == Some(MultipathForm::Shake)
+        {
+            wishes.flags = wishes.flags.with(RequestFlags::RELAYED);
+        }
         if matches!(attachment, Attachment::CoLocated { .. }) {
             wishes.flags = wishes.flags.with(RequestFlags::DECAPSULATION_BY_MOBILE_NODE);
         }
@@ -136,7 +147,8 @@ impl MobileNode {
         };
         let reverse_offered = tunnels_end_at.is_none_or(|advertised| advertised.reverse_tunneling);
         let reverse = self.wants_reverse_tunnel(reverse_offered) || repairs.reverse_tunnel;
-        let simultaneous = self.config.simultaneous && !repairs.alone && self.holds_another(interface);
+        let several = self.config.multipath.is_some() || self.holds_another(interface);
+        let simultaneous = self.keeps_others() && !repairs.alone && several;
         let mut flags = RequestFlags::default();
         for (wanted, flag) in [
             (simultaneous, RequestFlags::SIMULTANEOUS_BINDINGS),
@@ -164,11 +176,18 @@ impl MobileNode {
     }
 
     pub(super) fn transmit_request(&mut self, carrier: usize, pending: &Pending) {
+        let carrier = match pending.attachment {
+            // It goes by the interface in use, and so comes the reply.
+            Attachment::Relayed { .. } => self.active.unwrap_or(carrier),
+            _ => carrier,
+        };
         self.request_leaves(self.outbox.now(), carrier);
         let Some(interface) = self.interfaces.get(carrier) else { return };
-        let source = match pending.attachment {
-            Attachment::CoLocated { care_of, .. } => care_of,
-            Attachment::Home | Attachment::ForeignAgent { .. } => self.config.home_address,
+        let own = interface.held.map(|held| held.attachment);
+        let source = match (pending.attachment, own) {
+            (Attachment::CoLocated { care_of, .. }, _)
+            | (Attachment::Relayed { .. }, Some(Attachment::CoLocated { care_of, .. })) => care_of,
+            _ => self.config.home_address,
         };
         // 255 proves to a foreign agent that is to tunnel back for us that we are on its link (RFC 3024). 1 reaches a home agent
         // that is on our link, as one that is heard must be: a router that advertises in its name does not pass it on.

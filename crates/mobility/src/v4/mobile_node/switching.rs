@@ -211,6 +211,14 @@ impl MobileNode {
             new,
         });
         match from.filter(|&from| from != index) {
+            Some(from) if self.config.multipath.is_some() => {
+                // It remains a path beside the new one.
+                let duration = now - handover.started;
+                self.handover_event(HandoverEvent::Terminated { from: from_id, to, duration });
+                if self.interfaces.get(from).is_none_or(|old| !old.up) {
+                    self.release_binding(now, from);
+                }
+            }
             Some(from) => {
                 let until = self.config.keep_old.map(|span| now + span);
                 self.retiring = Some(Retiring { from, to: index, started: handover.started, until });
@@ -316,6 +324,7 @@ impl MobileNode {
     fn reconcile_registration(&mut self, now: Instant, index: usize) {
         let attachment = self.attachment(index);
         let desired = self.desired == Some(index);
+        let joins = self.joins(index);
         let Some(interface) = self.interfaces.get(index) else { return };
         let Some(attachment) = attachment else {
             // A link that is down may come back as it was; without an agent or address there is nothing to
@@ -326,7 +335,7 @@ impl MobileNode {
             return;
         };
         if let Some(pending) = &interface.pending {
-            if pending.attachment == attachment && (desired || interface.held.is_some()) {
+            if pending.attachment == attachment && (desired || joins || interface.held.is_some()) {
                 return;
             }
             self.cancel_pending(now, index);
@@ -339,7 +348,7 @@ impl MobileNode {
         let needed = match in_place {
             // A binding kept from before (S bit) is no reason to stay on another interface.
             Some(_) => due || (desired && self.active != Some(index)),
-            None => desired,
+            None => desired || joins,
         };
         let blocked = interface.blocked.is_some_and(|(where_, until)| where_ == attachment && until > now);
         if !needed || blocked {
@@ -362,7 +371,7 @@ impl MobileNode {
         if let Some(interface) = self.interfaces.get_mut(index) {
             interface.pending = Some(pending);
         }
-        if in_place.is_none() && self.handover.is_none() {
+        if desired && in_place.is_none() && self.handover.is_none() {
             self.initiate(now, index, Notice::None, HandoverReason::Moved);
         }
         if desired {
@@ -456,7 +465,9 @@ impl MobileNode {
             return false;
         }
         let blocked = self.interfaces.get(index).and_then(|interface| interface.blocked);
-        self.attachment(index)
+        let attachment = self.attachment(index);
+        attachment
+            .filter(|attachment| !matches!(attachment, Attachment::Relayed { .. }))
             .is_some_and(|attachment| !blocked.is_some_and(|(at, until)| at == attachment && until > now))
     }
 }

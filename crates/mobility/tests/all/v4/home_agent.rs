@@ -6,8 +6,8 @@ use std::time::Duration;
 use careof_base::{Instant, RandomStream};
 use careof_mobility::v4::*;
 use careof_wire::mip4::{
-    AuthenticationKind, Extension, Identification, Lifetime, Message, RegistrationReply, ReplyCode,
-    RequestFlags, Spi, UnknownExtension,
+    AuthenticationKind, Extension, Identification, Lifetime, Message, PathNumber, RegistrationReply,
+    ReplyCode, RequestFlags, Spi, UnknownExtension,
 };
 
 use super::craft::*;
@@ -394,13 +394,14 @@ fn a_relay_s_address_is_registered_beside_the_others_and_has_packets_dispersed()
         move |c: &mut Craft| {
             c.flag(RequestFlags::RELAYED);
             c.request.care_of_address = address;
+            c.request.extensions.insert(0, PathNumber(1).extension());
         }
     };
     let mut bench = Bench::new(home_config());
     let craft = bench.next().with(relayed(GSM));
     assert_eq!(bench.code(&craft), Some(ReplyCode::HomePoorlyFormedRequest), "it is not offered");
 
-    let mut bench = Bench::new(HomeAgentConfig { relayed_bindings: true, ..home_config() });
+    let mut bench = Bench::new(HomeAgentConfig { multipath: true, ..home_config() });
     let craft = bench.next();
     assert_eq!(bench.code(&craft), Some(ReplyCode::Accepted));
     assert!(!bench.agent.disperses(HOME));
@@ -420,7 +421,7 @@ fn a_relay_s_address_is_registered_beside_the_others_and_has_packets_dispersed()
     assert_eq!(bindings(&bench), [(WLAN, false)]);
     assert!(!bench.agent.disperses(HOME));
 
-    let one = HomeAgentConfig { relayed_bindings: true, max_bindings_per_node: 1, ..home_config() };
+    let one = HomeAgentConfig { multipath: true, max_bindings_per_node: 1, ..home_config() };
     let mut bench = Bench::new(one);
     let craft = bench.next().with(relayed(GSM));
     assert_eq!(bench.code(&craft), Some(ReplyCode::AcceptedWithoutSimultaneousBindings));

@@ -10,6 +10,7 @@ mod foreign_agent;
 mod garbage;
 mod handover;
 mod home_agent;
+mod multipath;
 mod path_monitor;
 mod path_quality;
 mod path_report;
