@@ -147,12 +147,7 @@ fn resequencer(asked: Option<Resequencing>) -> ResequencerConfig {
     }
 }
 
-fn rules(
-    scenario: &Scenario,
-    topology: &Topology,
-    multipath: &Multipath,
-    planned: &[PlannedPath],
-) -> Rules {
+fn rules(scenario: &Scenario, topology: &Topology, multipath: &Multipath, planned: &[PlannedPath]) -> Rules {
     let rule = |rule: &PathRule| Rule {
         prefix: match rule.to {
             Destination::Any => None,

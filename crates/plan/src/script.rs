@@ -92,10 +92,18 @@ pub fn steps(first: &[LinkId], handovers: &[Handover], fast: Option<&FastHandove
 pub fn is_told(scenario: &Scenario, step: Step) -> bool {
     let detection = scenario.mobility.as_ref().map(|mobility| mobility.movement_detection);
     let chooses = scenario.mobility.as_ref().is_some_and(|mobility| !mobility.order.is_empty());
+    let multipath = scenario.mobility.as_ref().and_then(|mobility| mobility.multipath.as_ref());
     let by_link_layer = detection.is_none_or(|detection| detection == MovementDetection::LinkTrigger);
     match step {
         // What its owner has chosen an eager node would not leave.
-        Step::Attach(_) => detection != Some(MovementDetection::Eager) && !chooses,
+        Step::Attach(link) => {
+            detection != Some(MovementDetection::Eager)
+                && !chooses
+                && multipath.is_none_or(|one| {
+                    // The others are registered once one is in use.
+                    one.paths.first().is_some_and(|first| first.link == link)
+                })
+        }
         // Where the old link goes, too, whoever is to find out is left to.
         Step::Begin(index) => {
             by_link_layer || scenario.handovers.get(index).is_some_and(|one| one.overlap.is_none())

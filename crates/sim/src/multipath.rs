@@ -112,10 +112,8 @@ impl Simulation {
         let Some(place) = multipath.end_at(node) else { return };
         let home_address = multipath.plan.home_address.to_ipv4();
         let is_there = |path: &PlannedPath| match &self.node(node).agent {
-            Agent::Home(agent) => {
-                agent.tunnels(home_address).iter().any(|tunnel| tunnel.exit == path.care_of.to_ipv4())
-            }
-            Agent::Mobile(mobile) => mobile.listens_on(InterfaceId(path.interface.0)),
+            Agent::Home(agent) => agent.paths(home_address).any(|known| known.path == path.id),
+            Agent::Mobile(mobile) => mobile.paths().any(|known| known.path == path.id),
             _ => false,
         };
         let there: Vec<bool> = multipath.plan.paths.iter().map(is_there).collect();
@@ -279,13 +277,7 @@ impl Simulation {
         true
     }
 
-    fn put_on_path(
-        &mut self,
-        place: usize,
-        node: NodeId,
-        index: usize,
-        transmit: BondTransmit<Handed>,
-    ) {
+    fn put_on_path(&mut self, place: usize, node: NodeId, index: usize, transmit: BondTransmit<Handed>) {
         let BondTransmit { header, len, packet: Handed { packet, value, .. }, sending, .. } = transmit;
         let packet = match (sending, value) {
             (Sending::First, _) => packet,

@@ -63,12 +63,7 @@ fn what_does_not_go_together_is_refused_where_it_stands() {
         ("[multipath]", "[multipath]\npaths = [\"cell\", \"cell\"]", "multipath.paths.1", "named once"),
         ("[multipath]", "[multipath]\npaths = [\"cell\"]", "multipath", "2 to 8"),
         ("cell = \"lte\"", "", "multipath", "2 to 8"),
-        (
-            "[multipath]",
-            "[multipath]\nrules = [{ paths = [] }]",
-            "multipath.rules.0.paths",
-            "at least one",
-        ),
+        ("[multipath]", "[multipath]\nrules = [{ paths = [] }]", "multipath.rules.0.paths", "at least one"),
         ("[multipath]", "[multipath]\nrules = [{ dscp = 64 }]", "multipath.rules.0.dscp", "63"),
         ("[mobility]", "[mobility]\nprotocol = \"mobile-ipv6\"", "multipath", "Mobile IPv4"),
         ("[mobility]", "[mobility]\ncare_of = \"foreign-agent\"", "multipath", "care-of address of its own"),

@@ -14,6 +14,7 @@ mod media;
 mod micro_mobility;
 mod mobile_ipv6;
 mod multipath;
+mod multipath_tables;
 mod no_harm;
 mod path_monitor;
 mod path_mtu;
