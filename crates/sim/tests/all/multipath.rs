@@ -156,7 +156,8 @@ fn the_scenarios_of_the_study_run_and_their_books_balance() {
 #[test]
 #[ignore = "prints a summary"]
 fn print_the_summary_of_a_run() {
-    let text = std::env::var("TEXT").map_or_else(|_| TWO.to_owned(), |file| fs::read_to_string(file).unwrap());
+    let text =
+        std::env::var("TEXT").map_or_else(|_| TWO.to_owned(), |file| fs::read_to_string(file).unwrap());
     let words = std::env::var("WORDS").unwrap_or_default();
     let words: Vec<&str> = words.split(';').filter(|word| !word.is_empty()).collect();
     println!("{}", summary_json(&simulate(parse(&text, &words), false).0));
