@@ -52,8 +52,9 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         return Err(WorldError::Unsupported {
             key: "multipath".to_owned(),
             found: format!("{} links at once", multipath.paths.len()),
-            remedy: "the agents of this world use one link at a time: leave [multipath] out, or use the simulator"
-                .to_owned(),
+            remedy:
+                "the agents of this world use one link at a time: leave [multipath] out, or use the simulator"
+                    .to_owned(),
         });
     }
     if let Some(mobility) = &scenario.mobility

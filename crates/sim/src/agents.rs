@@ -464,7 +464,7 @@ impl Simulation {
         if self.leaves_room
             && let Some(multipath) = &self.multipath
         {
-            return Some(multipath.mtu(|way| of(way)));
+            return Some(multipath.mtu(of));
         }
         let beside = mobile.mtu_beside_tunnel(&delivery, mtu).filter(|_| self.leaves_room);
         Some(beside.unwrap_or(mtu))

@@ -602,7 +602,7 @@ impl Path {
             // A probe tells as much as an answer.
             answer: !probe,
             sent_at: micros(now),
-            sent_at_high: (now.as_nanos() / 1_000 >> 32) as u16,
+            sent_at_high: ((now.as_nanos() / 1_000) >> 32) as u16,
             echo: self.receipt.echo(now),
             highest: self.receipt.highest,
             packets: self.receipt.packets,
