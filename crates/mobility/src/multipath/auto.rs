@@ -16,6 +16,7 @@
 //!   shortest path, it is not tried.
 //!   Paths that lose unlike parts of what they carry are not even.
 //! - When no flow is pressed any more, flows are pinned again: either one path carries them, or they have slowed down for what was lost.
+//!   They go to the path on which one was measured, or else to the first of those that lose least.
 //! - While flows are split, less than 0.97 of what the best path alone is measured to carry ends it, and so do more than
 //!   [`LATE_PERMILLE`] of a thousand packets that the other end could not put in order.
 //!
@@ -123,6 +124,7 @@ impl Auto {
         let path = scheduler::pinned(candidates, flow.path, flow.moved_at, false)?;
         let is_full = |path: PathId| candidates.get(path).is_some_and(|path| path.is_full(now));
         let others = candidates.usable.without(path);
+        let was_split = flow.is_split;
         if now >= flow.pressed_at + RESTED {
             (flow.pressure, flow.is_split) = (0, false);
         }
@@ -131,12 +133,14 @@ impl Auto {
             flow.pressed_at = now;
         }
         self.is_pressed = flow.pressure >= PRESSED;
-        let was_split = flow.is_split;
         flow.is_split = self.is_pressed && self.mode != AutoMode::Pinned;
         if !flow.is_split {
-            // Back to the path that it was measured on, not where it happened to be.
-            let path =
-                self.home.filter(|&home| was_split && candidates.usable.contains(home)).unwrap_or(path);
+            // Back to the path that it was measured on, or to the best, not where it happened to be.
+            let home = self.home.filter(|&home| candidates.usable.contains(home));
+            let path = match was_split {
+                true => home.or_else(|| earliest_of_least_loss(candidates)).unwrap_or(path),
+                false => path,
+            };
             if self.is_pressed && self.mode == AutoMode::Pinned {
                 self.home = Some(path);
             }
@@ -264,6 +268,15 @@ fn spread<'a>(paths: impl Iterator<Item = &'a Path>) -> Option<Duration> {
         latest = latest.max(transit.saturating_add(variation.saturating_mul(4)));
     }
     u64::try_from(latest.saturating_sub(earliest)).ok().map(Duration::from_micros)
+}
+
+/// The path by which a packet would arrive first, of those that lose least.
+fn earliest_of_least_loss(candidates: &Candidates<'_>) -> Option<PathId> {
+    let usable = || candidates.paths.iter().flatten().filter(|path| candidates.usable.contains(path.id()));
+    let loss = |path: &Path| path.estimate().loss_permille.unwrap_or_default();
+    let least = usable().map(loss).min()?;
+    let best = usable().filter(|path| loss(path) == least).map(Path::id).collect();
+    candidates.narrowed(best).earliest()
 }
 
 /// Whether all these paths are alike: no packet is waited for long because others went by another one.
