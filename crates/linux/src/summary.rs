@@ -74,6 +74,7 @@ impl Director {
             handovers: metrics.finish(at, &self.books.flow_metrics),
             roaming: self.books.roaming.as_ref().map(RoamingMetrics::summary),
             micro_mobility,
+            multipath: Vec::new(),
             black_holes,
             icmp_filtered,
             links,

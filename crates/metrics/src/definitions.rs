@@ -20,6 +20,10 @@ pub enum Section {
     Roaming,
     /// `micro_mobility`.
     MicroMobility,
+    /// An entry of `multipath`.
+    Multipath,
+    /// An entry of `paths` of an entry of `multipath`.
+    MultipathPath,
     /// An entry of `black_holes`.
     BlackHole,
     /// An entry of `icmp_filtered`.
@@ -38,7 +42,7 @@ pub enum Section {
 
 impl Section {
     /// Every section in the order of the summary.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Run,
         Self::Flow,
         Self::Stall,
@@ -46,6 +50,8 @@ impl Section {
         Self::FlowInHandover,
         Self::Roaming,
         Self::MicroMobility,
+        Self::Multipath,
+        Self::MultipathPath,
         Self::BlackHole,
         Self::Filtered,
         Self::Link,
@@ -66,6 +72,8 @@ impl Section {
             Self::FlowInHandover => "handovers[].flows[]",
             Self::Roaming => "roaming",
             Self::MicroMobility => "micro_mobility",
+            Self::Multipath => "multipath[]",
+            Self::MultipathPath => "multipath[].paths[]",
             Self::BlackHole => "black_holes[]",
             Self::Filtered => "icmp_filtered[]",
             Self::Link => "links[]",
@@ -85,6 +93,8 @@ impl Section {
             Self::FlowInHandover => "A flow in a handover (`handovers[].flows[]`)",
             Self::Roaming => "Many mobile nodes (`roaming`)",
             Self::MicroMobility => "A domain of micro-mobility (`micro_mobility`)",
+            Self::Multipath => "An end of a tunnel over several paths (`multipath[]`)",
+            Self::MultipathPath => "A path of such a tunnel (`multipath[].paths[]`)",
             Self::BlackHole => "A tunnel that swallowed large packets (`black_holes[]`)",
             Self::Filtered => "Messages that were filtered (`icmp_filtered[]`)",
             Self::Link => "A one-way link (`links[]`)",
@@ -119,8 +129,8 @@ const fn define(
 }
 
 use Section::{
-    BlackHole, Capture, Filtered, Flow, FlowInHandover, Handover, Link, MicroMobility, Mobility, Packets,
-    Probe, Roaming, Run, Stall,
+    BlackHole, Capture, Filtered, Flow, FlowInHandover, Handover, Link, MicroMobility, Mobility, Multipath,
+    MultipathPath, Packets, Probe, Roaming, Run, Stall,
 };
 
 /// Every key of the summary, in its order.
@@ -185,6 +195,12 @@ pub const DEFINITIONS: &[Definition] = &[
          trace.",
     ),
     define(Run, "micro_mobility", "", "What a domain of micro-mobility did; there only with one."),
+    define(
+        Run,
+        "multipath",
+        "",
+        "The two ends of the tunnel of a mobile node with several links at once; there only with one.",
+    ),
     define(
         Run,
         "black_holes",
@@ -673,6 +689,91 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "Of those, packets that went on to the mobile node or to another base station.",
     ),
+    define(
+        Multipath,
+        "node",
+        "",
+        "The node at this end of the tunnel over several paths: the home agent or the mobile node.",
+    ),
+    define(
+        Multipath,
+        "mode",
+        "",
+        "With `dispersion = \"auto\"`, how flows that find their path full went at the end: `pinned`, `tried` or `split`; otherwise null.",
+    ),
+    define(Multipath, "offered", "", "Packets that were to be sent through the tunnel from here."),
+    define(
+        Multipath,
+        "no_path",
+        "",
+        "Of these, packets that were dropped as no path that they could take worked.",
+    ),
+    define(
+        Multipath,
+        "copies",
+        "",
+        "Further transmissions of packets at the same time, by other paths. Each is a packet of its own in `packets`.",
+    ),
+    define(
+        Multipath,
+        "replayed",
+        "",
+        "Packets that were sent again by another path as theirs went out. Each is a packet of its own in `packets`.",
+    ),
+    define(Multipath, "moves", "", "Times that a flow changed its path."),
+    define(Multipath, "messages", "", "Messages about paths that this end sent, probes and answers."),
+    define(Multipath, "arrived", "", "Packets that came out of the tunnel here."),
+    define(Multipath, "duplicates", "", "Of these, packets that had come already and were dropped."),
+    define(Multipath, "waited", "", "Of these, packets that waited for earlier ones of their flow."),
+    define(
+        Multipath,
+        "late",
+        "",
+        "Of these, packets that were passed on after later ones of their flow: out of order.",
+    ),
+    define(
+        Multipath,
+        "given_up",
+        "",
+        "Packets that were missing and no longer waited for: every path had passed them, their time was over, or there was no room.",
+    ),
+    define(Multipath, "longest_wait_s", "s", "The longest that a packet waited for earlier ones."),
+    define(Multipath, "paths", "", "The paths, by their numbers."),
+    define(MultipathPath, "link", "", "The access link of the path."),
+    define(MultipathPath, "packets", "", "Packets that this end sent by it, copies included."),
+    define(MultipathPath, "bytes", "", "Their bytes, without the headers of the tunnel."),
+    define(
+        MultipathPath,
+        "share",
+        "",
+        "Part of the bytes that this end sent by all paths; null if it sent none.",
+    ),
+    define(
+        MultipathPath,
+        "rate_bps",
+        "bit/s",
+        "What the path is expected to carry away from this end, as it was measured or told; null if neither.",
+    ),
+    define(
+        MultipathPath,
+        "round_trip_s",
+        "s",
+        "The smoothed round trip at the end of the run, queues included; null if nothing was answered.",
+    ),
+    define(
+        MultipathPath,
+        "variation_s",
+        "s",
+        "How far the one-way transits of successive packets are apart in the mean.",
+    ),
+    define(
+        MultipathPath,
+        "loss",
+        "",
+        "Part of the packets that got lost away from this end, of late; null if that is not known.",
+    ),
+    define(MultipathPath, "outages", "", "Times that this end took the path for out."),
+    define(MultipathPath, "out_for_s", "s", "For how long it did, all in all."),
     define(BlackHole, "node", "", "Node at which the tunnel begins."),
     define(
         BlackHole,
@@ -881,6 +982,8 @@ mod tests {
                 FlowInHandover => &summary["handovers"][0]["flows"][0],
                 Roaming => &summary["roaming"],
                 MicroMobility => &summary["micro_mobility"],
+                Multipath => &summary["multipath"][0],
+                MultipathPath => &summary["multipath"][0]["paths"][0],
                 BlackHole => &summary["black_holes"][0],
                 Filtered => &summary["icmp_filtered"][0],
                 Link => &summary["links"][0],

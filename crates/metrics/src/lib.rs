@@ -39,6 +39,6 @@ pub use ledger::Ledger;
 pub use roaming::{RoamingMetrics, RoamingSummary};
 pub use silence::{STALL, Silence, SilenceEnd, Silences};
 pub use summary::{
-    CaptureSummary, FlowSummary, LinkSummary, MicroMobilitySummary, MobilitySummary, PacketSummary,
-    ProbeSummary, StallSummary, Summary, TcpSummary, World, summary_json,
+    CaptureSummary, FlowSummary, LinkSummary, MicroMobilitySummary, MobilitySummary, MultipathSummary,
+    PacketSummary, PathSummary, ProbeSummary, StallSummary, Summary, TcpSummary, World, summary_json,
 };

@@ -332,6 +332,71 @@ pub struct MicroMobilitySummary {
     pub packets_released: u64,
 }
 
+/// One end of a tunnel over several paths; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MultipathSummary {
+    /// Where it is.
+    pub node: String,
+    /// How flows that find their path full go at the end, with `auto`: `pinned`, `tried` or `split`.
+    pub mode: Option<String>,
+    /// Packets that were to be sent.
+    pub offered: u64,
+    /// Of these, packets for which no path worked.
+    pub no_path: u64,
+    /// Further transmissions of packets at the same time by other paths.
+    pub copies: u64,
+    /// Transmissions of packets again, whose path had gone out.
+    pub replayed: u64,
+    /// Times that a flow changed its path.
+    pub moves: u64,
+    /// Messages about paths that were sent.
+    pub messages: u64,
+    /// Packets that came.
+    pub arrived: u64,
+    /// Of these, packets that had come already.
+    pub duplicates: u64,
+    /// Of these, packets that waited for earlier ones of their flow.
+    pub waited: u64,
+    /// Of these, packets that were passed on after later ones.
+    pub late: u64,
+    /// Packets that were waited for and did not come in time.
+    pub given_up: u64,
+    /// The longest that a packet waited.
+    #[serde(rename = "longest_wait_s", serialize_with = "span")]
+    pub longest_wait: Duration,
+    /// The paths, by their numbers.
+    pub paths: Vec<PathSummary>,
+}
+
+/// A path of such a tunnel, as one of its ends knows it; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PathSummary {
+    /// The access link.
+    pub link: String,
+    /// Packets that this end sent there.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Part of the bytes that it sent.
+    pub share: Option<f64>,
+    /// What it is expected to carry away from this end, bit/s.
+    #[serde(rename = "rate_bps")]
+    pub rate: Option<u64>,
+    /// The smoothed round trip.
+    #[serde(rename = "round_trip_s", serialize_with = "optional_span")]
+    pub round_trip: Option<Duration>,
+    /// How far one-way transits of successive packets are apart in the mean.
+    #[serde(rename = "variation_s", serialize_with = "optional_span")]
+    pub variation: Option<Duration>,
+    /// Part of the packets that got lost, of late.
+    pub loss: Option<f64>,
+    /// Times that it went out.
+    pub outages: u64,
+    /// For how long it was out, all in all.
+    #[serde(rename = "out_for_s", serialize_with = "span")]
+    pub out_for: Duration,
+}
+
 /// Where all packets of the run went; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PacketSummary {
@@ -428,6 +493,9 @@ pub struct Summary {
     /// What a domain of micro-mobility did; `None` without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub micro_mobility: Option<MicroMobilitySummary>,
+    /// The ends of the tunnel of a mobile node with several links at once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub multipath: Vec<MultipathSummary>,
     /// Tunnels that swallowed large packets, as assists met them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub black_holes: Vec<BlackHoleSummary>,
@@ -518,6 +586,10 @@ pub(crate) mod tests {
             handovers: handovers.finish(end, core::slice::from_ref(&flow)),
             roaming: Some(RoamingSummary::default()),
             micro_mobility: Some(MicroMobilitySummary::default()),
+            multipath: vec![MultipathSummary {
+                paths: vec![PathSummary::default()],
+                ..MultipathSummary::default()
+            }],
             black_holes: met,
             icmp_filtered: filtered,
             conservation: BTreeMap::from([("link gsm.down".into(), link.ledger().difference())]),

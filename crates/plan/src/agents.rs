@@ -6,8 +6,8 @@ use careof_base::{Duration, RandomStream};
 use careof_mobility::v4::{
     AdvertiserConfig, BindingAuthority, CareOfChoice, ConfigError, CorrespondentNodeConfig, DeliveryMethod,
     EncapsulationChoice, ForeignAgentConfig, ForeignLink, HomeAgentConfig, InterfaceConfig, InterfaceId,
-    MobileNodeConfig, MovementConfig, NtpTime, PathProperties, PeerSecurity, PolicyEntry, PolicyTable,
-    Prefix, ReplayProtection, SecurityAssociation, Selection, ServedMobileNode, WallClock,
+    MobileNodeConfig, MovementConfig, MultipathForm, NtpTime, PathProperties, PeerSecurity, PolicyEntry,
+    PolicyTable, Prefix, ReplayProtection, SecurityAssociation, Selection, ServedMobileNode, WallClock,
 };
 use careof_scenario::{
     CareOf, Destination, Discovery, Encapsulation, Flow, KnownRate, LinkId, Mobility, MovementDetection,
@@ -96,6 +96,10 @@ fn agent_with_reports(
             );
             config.clock = wall_clock();
             config.advertisements = home_interface.map(|_| advertiser(mobility));
+            if let Some(multipath) = &mobility.multipath {
+                config.multipath = true;
+                config.max_bindings_per_node = config.max_bindings_per_node.max(multipath.paths.len());
+            }
             for mobile in home.mobile_nodes() {
                 let security = security(scenario, run, mobility, &topology.place(mobile).name)?;
                 config
@@ -138,6 +142,7 @@ fn agent_with_reports(
             config.retransmission.early = mobility.early_requests;
             config.simultaneous = mobility.simultaneous_bindings;
             config.keep_old = mobility.keep_old;
+            config.multipath = mobility.multipath.as_ref().map(|_| MultipathForm::default());
             config.encapsulation = match mobility.encapsulation {
                 Encapsulation::IpInIp => EncapsulationChoice::IpInIp,
                 Encapsulation::Minimal => EncapsulationChoice::Minimal,

@@ -29,6 +29,7 @@ mod message_text;
 mod message_text_v6;
 mod micro_mobility;
 mod mobile_ipv6;
+mod multipath;
 mod observation;
 mod overview;
 mod path;
@@ -62,6 +63,7 @@ pub use micro_mobility::{DomainPlan, RouterNote, domain, host_event_text, router
 pub use mobile_ipv6::{
     Ipv6AgentPlan, NeighborPlan, hardware, ipv4_care_of, ipv6_agent, link_local, neighbors,
 };
+pub use multipath::{MultipathPlan, PlannedPath, multipath};
 pub use observation::{CaptureRequest, Observation};
 pub use overview::{
     AnchorPointOverview, Direction, HomeNetworkOverview, LinkEnd, LinkOverview, MobileOverview, Network,

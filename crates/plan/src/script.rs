@@ -33,10 +33,12 @@ pub enum Step {
 #[must_use]
 pub fn attached_first(scenario: &Scenario) -> Vec<LinkId> {
     let mobility = scenario.mobility.as_ref().filter(|mobility| mobility.fleet.is_none());
-    mobility.map_or_else(Vec::new, |mobility| match mobility.order.as_slice() {
-        [] => mobility.nodes.iter().map(|node| node.start).collect(),
-        order => order.to_vec(),
-    })
+    let Some(mobility) = mobility else { return Vec::new() };
+    match (&mobility.multipath, mobility.order.as_slice()) {
+        (Some(multipath), _) => multipath.paths.iter().map(|path| path.link).collect(),
+        (None, []) => mobility.nodes.iter().map(|node| node.start).collect(),
+        (None, order) => order.to_vec(),
+    }
 }
 
 /// The handovers of a run: what their link layer leaves open is drawn, alike in both worlds.
@@ -90,10 +92,18 @@ pub fn steps(first: &[LinkId], handovers: &[Handover], fast: Option<&FastHandove
 pub fn is_told(scenario: &Scenario, step: Step) -> bool {
     let detection = scenario.mobility.as_ref().map(|mobility| mobility.movement_detection);
     let chooses = scenario.mobility.as_ref().is_some_and(|mobility| !mobility.order.is_empty());
+    let multipath = scenario.mobility.as_ref().and_then(|mobility| mobility.multipath.as_ref());
     let by_link_layer = detection.is_none_or(|detection| detection == MovementDetection::LinkTrigger);
     match step {
         // What its owner has chosen an eager node would not leave.
-        Step::Attach(_) => detection != Some(MovementDetection::Eager) && !chooses,
+        Step::Attach(link) => {
+            detection != Some(MovementDetection::Eager)
+                && !chooses
+                && multipath.is_none_or(|one| {
+                    // The others are registered once one is in use.
+                    one.paths.first().is_some_and(|first| first.link == link)
+                })
+        }
         // Where the old link goes, too, whoever is to find out is left to.
         Step::Begin(index) => {
             by_link_layer || scenario.handovers.get(index).is_some_and(|one| one.overlap.is_none())

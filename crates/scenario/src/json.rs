@@ -85,6 +85,7 @@ macro_rules! object {
 mod assist;
 mod medium;
 mod micro_mobility;
+mod multipath;
 
 impl Scenario {
     /// The scenario as one line of JSON: every default filled in, keys in a fixed order, units in their names.
@@ -341,6 +342,9 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
     }
     if let (Json::Object(entries), Some(one)) = (&mut json, &mobility.micro_mobility) {
         entries.push(("micro_mobility", micro_mobility::micro_mobility(scenario, one)));
+    }
+    if let (Json::Object(entries), Some(one)) = (&mut json, &mobility.multipath) {
+        entries.push(("multipath", multipath::multipath(scenario, one)));
     }
     if let (Json::Object(entries), Some(one)) = (&mut json, &mobility.hierarchy) {
         entries.push(("hierarchy", hierarchy(scenario, one)));

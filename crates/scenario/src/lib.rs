@@ -44,6 +44,7 @@ mod medium;
 mod micro_mobility;
 mod mobility;
 mod model;
+mod multipath;
 mod node;
 mod pattern;
 mod prefix;
@@ -63,12 +64,12 @@ pub use document::reference_markdown;
 pub use model::{
     AdvisedBy, Algorithm, AnchorPoint, Assist, AssistException, AssistPlace, BandwidthSource, BuildingBlocks,
     CandidateBuffer, CandidateSet, CareOf, CellularHandover, ClientCheck, CopyNumber, Destination, Dhcp,
-    Discovery, DuplicateAddressDetection, Encapsulation, FastHandover, Fleet, Flow, Freeze, Handover,
-    HandoverStyle, Hierarchy, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId, MapSelection,
-    Medium, MediumId, MicroMobility, MicroProtocol, MobileNode, Mobility, MovementDetection, Node, NodeId,
-    PathScheme, Placed, PolicyRule, Programs, Protocol, QueuedFate, Quic, Replay, Role, Round, Routing,
-    RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Trigger, Unreachability,
-    Walk, WhenFull, Workload,
+    Discovery, Dispersion, DuplicateAddressDetection, Encapsulation, FastHandover, Fleet, Flow, Freeze,
+    Handover, HandoverStyle, Hierarchy, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId,
+    MapSelection, Medium, MediumId, MicroMobility, MicroProtocol, MobileNode, Mobility, MovementDetection,
+    Multipath, Node, NodeId, PathLink, PathRule, PathScheme, Placed, PolicyRule, Programs, Protocol,
+    QueuedFate, Quic, Replay, Resequencing, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario, Split,
+    StartDelay, Tcp, TcpCm, TraceFile, Treatment, Trigger, Unreachability, Uplink, Walk, WhenFull, Workload,
 };
 pub use prefix::Prefix;
 pub use presets::{Preset, preset, presets, presets_json};

@@ -12,6 +12,7 @@ mod discovery;
 mod fast_handover;
 mod hierarchy;
 mod micro_mobility;
+mod multipath;
 
 pub use assist::{
     AdvisedBy, Assist, AssistException, AssistPlace, BandwidthSource, Freeze, Placed, RtoFastDecrease,
@@ -25,6 +26,7 @@ pub use micro_mobility::{
     BuildingBlocks, CandidateBuffer, CandidateSet, CellularHandover, MicroMobility, MicroProtocol,
     PathScheme, Trigger, WhenFull,
 };
+pub use multipath::{Dispersion, Multipath, PathLink, PathRule, Resequencing, Treatment, Uplink};
 
 /// Everything a run needs to know.
 ///
@@ -257,6 +259,8 @@ pub struct Mobility {
     /// The domain that the base stations are in, if they are in one of micro-mobility. Only with [`Mobility::fleet`] and
     /// [`Protocol::MobileIpv4`].
     pub micro_mobility: Option<MicroMobility>,
+    /// Several links at once.
+    pub multipath: Option<Multipath>,
 }
 
 /// A mobile node that moves by itself.

@@ -10,6 +10,7 @@ pub(crate) mod link;
 pub(crate) mod link_layer;
 pub(crate) mod medium;
 pub(crate) mod micro_mobility;
+pub(crate) mod multipath;
 pub(crate) mod node;
 pub(crate) mod quic;
 
@@ -38,6 +39,7 @@ pub(crate) static ROOT: Section = Section {
         key("media", "table of media", "none", "See `[media]`."),
         key("mobility", "table", "nobody moves", "See `[mobility]`."),
         key("micro_mobility", "table", "none", "See `[micro_mobility]`. Needs `[mobility]` with `nodes`."),
+        key("multipath", "table", "none", "See `[multipath]`. Needs `[mobility]`."),
         key("handover", "array of tables", "none", "See `[[handover]]`. Needs `[mobility]`."),
         key("flow", "array of tables", "none", "See `[[flow]]`."),
         key("assist", "table", "none", "See `[assist]`."),
@@ -732,7 +734,7 @@ tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 37] = [
+pub(crate) static SECTIONS: [&Section; 41] = [
     &ROOT,
     &link::LINK,
     &node::NODE,
@@ -749,6 +751,10 @@ pub(crate) static SECTIONS: [&Section; 37] = [
     &POLICY,
     &micro_mobility::MICRO_MOBILITY,
     &micro_mobility::BUFFER,
+    &multipath::MULTIPATH,
+    &multipath::RESEQUENCER,
+    &multipath::PATH,
+    &multipath::PATH_RULE,
     &HANDOVER,
     &link_layer::LINK_LAYER,
     &FLOW,

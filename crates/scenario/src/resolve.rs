@@ -5,6 +5,7 @@ mod flows;
 mod hierarchy;
 mod micro_mobility;
 mod mobility;
+mod multipath;
 mod nodes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ use crate::model::{
     Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, IpVersion, Link, LinkId, Medium,
     MicroProtocol, Node, NodeId, Protocol, Role, Routing, Scenario,
 };
+use crate::multipath::{fit_mobility, multipath};
 use crate::node::{NodeDraft, nodes};
 use crate::pattern::{is_pattern, numbered};
 use crate::presets::preset;
@@ -79,7 +81,7 @@ pub(crate) fn scenario(
         .and_then(|field| field.positive_duration(problems));
     let seed = top.get("seed").and_then(|field| field.integer(0, u64::MAX, problems));
     let mobility_given = top.get("mobility");
-    let mobility = mobility_given.as_ref().and_then(|field| mobility(field, problems));
+    let mut mobility = mobility_given.as_ref().and_then(|field| mobility(field, problems));
     let ip_version = ip_version(&top, mobility.as_ref().map(|mobility| mobility.protocol), problems);
     let many = mobility.as_ref().is_some_and(|mobility| mobility.nodes.is_some());
     let nodes = nodes(&top, mobility_given.is_some(), many, problems);
@@ -106,6 +108,20 @@ pub(crate) fn scenario(
     if let Some(micro) = &micro {
         let before = problems.count();
         refuse_other_mobility(micro, mobility.as_ref(), problems);
+        if problems.count() > before {
+            return None;
+        }
+    }
+    let multipath = top.get("multipath").and_then(|field| multipath(&field, problems));
+    if let Some(multipath) = &multipath {
+        let before = problems.count();
+        fit_mobility(
+            multipath,
+            mobility.as_mut(),
+            mobility_given.as_ref(),
+            top.get("handover").is_some(),
+            problems,
+        );
         if problems.count() > before {
             return None;
         }
@@ -150,8 +166,8 @@ pub(crate) fn scenario(
             .then(|| handovers.iter().map(|handover| (handover.notice, handover.queued)).collect()),
     });
     let (assists, assist_except) = network.assists(assists, surroundings.as_ref(), problems);
-    let mobility =
-        mobility.and_then(|draft| network.mobility(draft, &nodes, micro.as_ref(), &handovers, problems));
+    let mobility = mobility
+        .and_then(|draft| network.mobility(draft, &nodes, (micro.as_ref(), multipath), &handovers, problems));
     // A handover that could not be read leaves a gap in the chain of links.
     let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.nodes.as_slice());
     network.give_addresses(&nodes, mobility.as_ref(), ip_version, problems);

@@ -12,9 +12,9 @@ use careof_tcp::{
 };
 
 use crate::model::{
-    AdvisedBy, Algorithm, AssistPlace, BandwidthSource, CareOf, ClientCheck, DuplicateAddressDetection,
-    Encapsulation, HandoverStyle, KernelProfile, MapSelection, MovementDetection, PathScheme, Protocol,
-    QueuedFate, Replay, Role, Routing, Trigger, WhenFull,
+    AdvisedBy, Algorithm, AssistPlace, BandwidthSource, CareOf, ClientCheck, Dispersion,
+    DuplicateAddressDetection, Encapsulation, HandoverStyle, KernelProfile, MapSelection, MovementDetection,
+    PathScheme, Protocol, QueuedFate, Replay, Role, Routing, Treatment, Trigger, Uplink, WhenFull,
 };
 
 /// A type whose values have names.
@@ -74,6 +74,10 @@ words!(AssistPlace: HomeAgent = "home-agent", ForeignAgent = "foreign-agent", Mo
 words!(Trigger: None = "none", Source = "source", Path = "path", NoPath = "no-path");
 words!(PathScheme: Msf = "msf", Ssf = "ssf", Unf = "unf", Mnf = "mnf");
 words!(WhenFull: DropOldest = "drop-oldest", DropTail = "drop-tail");
+words!(Dispersion: Auto = "auto", D = "d", Dq = "dq", PerFlow = "per-flow", Duplicate = "duplicate", Weighted = "weighted",
+    Ecf = "ecf", Blest = "blest", Earliest = "earliest", Overflow = "overflow");
+words!(Uplink: Dispersed = "dispersed", Direct = "direct");
+words!(Treatment: Dispersed = "dispersed", Pinned = "pinned", Duplicated = "duplicated");
 words!(AdvisedBy: Signal = "signal", Option = "option");
 words!(BandwidthSource: Westwood = "westwood", DeliveryRate = "delivery-rate", Link = "link");
 

@@ -166,7 +166,10 @@ impl Simulation {
         match self.node(node).agent {
             Agent::Ipv6(_) => self.ipv6_link(node, interface, up),
             _ if up => self.agent_input(node, Input::LinkUp { interface }),
-            _ => self.agent_input(node, Input::LinkDown { interface }),
+            _ => {
+                self.multipath_link_down(node, interface);
+                self.agent_input(node, Input::LinkDown { interface });
+            }
         }
     }
 
@@ -197,6 +200,9 @@ impl Simulation {
             }
         }
         self.assist_paths(node);
+        if self.multipath.is_some() {
+            self.follow_registrations(node);
+        }
         let agent = &self.node(node).agent;
         let deadline = on_agent!(agent, agent => agent.next_timeout(), None).map(|(at, _)| at);
         let slot = self.node(node).agent_slot;
@@ -312,6 +318,9 @@ impl Simulation {
         bytes: &[u8],
     ) {
         if self.dhcp_receives(node, interface, header, bytes) {
+            return;
+        }
+        if self.multipath_message(node, interface, header, bytes) {
             return;
         }
         let interface = match self.domain_message(node, interface, header, bytes) {
@@ -455,6 +464,11 @@ impl Simulation {
         };
         let delivery = mobile.delivery(peer.to_ipv4(), Some(port))?;
         let mtu = of(self.way_of(node, delivery.interface)?);
+        if self.leaves_room
+            && let Some(multipath) = &self.multipath
+        {
+            return Some(multipath.mtu(of));
+        }
         let beside = mobile.mtu_beside_tunnel(&delivery, mtu).filter(|_| self.leaves_room);
         Some(beside.unwrap_or(mtu))
     }
@@ -545,6 +559,9 @@ impl Simulation {
             return self.drop_packet(node, packet, NodeDrop::NoRoute);
         };
         let interface = InterfaceIndex(delivery.interface.0);
+        if self.disperses_uplink(node) && delivery.tunnel.is_some() && self.disperse(node, packet) {
+            return;
+        }
         if let Some(tunnel) = delivery.tunnel {
             let bytes = u64::from(self.pool[packet].header.total_len());
             if !self.put_in_tunnel(node, packet, tunnel.into()) {

@@ -102,6 +102,7 @@ impl Simulation {
             relays: None,
             fleet: None,
             micro: None,
+            multipath: None,
             topology,
             scenario_file: file.to_owned(),
             scenario,
@@ -117,6 +118,7 @@ impl Simulation {
         simulation.take_down_absent_links();
         simulation.add_agents()?;
         simulation.add_domain().map_err(|error| WorldError::Agent(error.to_string()))?;
+        simulation.add_multipath();
         simulation.add_dhcp()?;
         simulation.add_flows();
         simulation.add_senders();

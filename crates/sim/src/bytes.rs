@@ -6,13 +6,13 @@ use careof_plan::{Locator, Plan};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::{Extensions, FragmentHeader, Ipv6Header};
 use careof_wire::mip6::DSMIPV6_PORT;
-use careof_wire::tunnel::{Origin, Tunnel};
+use careof_wire::tunnel::{MultipathHeader, Origin, Tunnel};
 use careof_wire::udp::UdpHeader;
 use careof_wire::{Segment, protocol};
 
 use crate::header::{Header, IPV6_LEN};
 use crate::packet::{Body, OnLink, Outer, Packet};
-use crate::passage::Wrapping;
+use crate::passage::{MULTIPATH_OVERHEAD, Wrapping};
 
 /// Builds packets' bytes in buffers that are used again.
 ///
@@ -101,8 +101,16 @@ impl PacketBytes {
     fn write_ipv4(&mut self, packet: &Packet) {
         emit_part(&packet.header.to_ipv4(), &self.payload, &mut self.whole);
         for Outer { header, wrapping } in from_inside(packet) {
-            let Wrapping::Ipv4(encapsulation) = wrapping else { continue };
             let header = header.to_ipv4();
+            let encapsulation = match wrapping {
+                Wrapping::Ipv4(encapsulation) => encapsulation,
+                Wrapping::Multipath => {
+                    let tunnelled = self.numbered(packet);
+                    emit_part(&header, &tunnelled, &mut self.whole);
+                    continue;
+                }
+                _ => continue,
+            };
             let Ipv4Header { source: entry, destination: exit, ttl, .. } = header;
             let tunnelled = Tunnel { encapsulation, entry, exit, ttl }
                 .encapsulate(&self.whole, Origin::Local, header.identification)
@@ -110,6 +118,14 @@ impl PacketBytes {
             self.whole.clear();
             emit_part(&header, &tunnelled[usize::from(Ipv4Header::LEN)..], &mut self.whole);
         }
+    }
+
+    /// What has been written, behind the header that a tunnel over several paths puts before it.
+    fn numbered(&mut self, packet: &Packet) -> Vec<u8> {
+        let mut tunnelled = Vec::with_capacity(MultipathHeader::LEN + self.whole.len());
+        packet.multipath().inspect(|header| header.emit(&mut tunnelled));
+        tunnelled.append(&mut self.whole);
+        tunnelled
     }
 
     fn write_ipv6(&mut self, packet: &Packet) {
@@ -140,7 +156,7 @@ impl PacketBytes {
                     let tunnelled = if udp { in_udp(&header, &tunnelled) } else { tunnelled };
                     emit_part(&header, &tunnelled, &mut self.whole);
                 }
-                Wrapping::Ipv6 | Wrapping::Ipv4(_) => {
+                Wrapping::Ipv6 | Wrapping::Ipv4(_) | Wrapping::Multipath => {
                     emit_ipv6(&header, outer_ends, &Extensions::NONE, &tunnelled, &mut self.whole);
                 }
             }
@@ -156,6 +172,7 @@ impl PacketBytes {
             (Plan::Ipv4, Some(_)) => {
                 let overhead = |outer: &Outer| match outer.wrapping {
                     Wrapping::Ipv4(encapsulation) => usize::from(encapsulation.max_overhead()),
+                    Wrapping::Multipath => usize::from(MULTIPATH_OVERHEAD),
                     _ => 0,
                 };
                 QUOTE_BYTES + packet.outers().map(overhead).sum::<usize>()

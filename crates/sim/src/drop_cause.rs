@@ -18,6 +18,10 @@ pub(crate) enum NodeDrop {
     ReassemblyTimeout,
     /// A tunnelled packet from somebody who has no business sending it.
     ForeignTunnel,
+    /// None of the several paths to the other end works.
+    NoPath,
+    /// A copy of it has come already by another path.
+    Duplicate,
     /// A packet for a mobile node that came back to who had tunnelled it, or whom nobody knows where to find.
     TunnelLoop,
     /// A host that does not forward got a packet of somebody else.
@@ -60,13 +64,15 @@ pub(crate) enum NodeDrop {
 
 impl NodeDrop {
     /// All causes in order.
-    pub(crate) const ALL: [Self; 25] = [
+    pub(crate) const ALL: [Self; 27] = [
         Self::TtlExpired,
         Self::NoRoute,
         Self::NoBinding,
         Self::FragmentationNeeded,
         Self::ReassemblyTimeout,
         Self::ForeignTunnel,
+        Self::NoPath,
+        Self::Duplicate,
         Self::TunnelLoop,
         Self::NotForUs,
         Self::Malformed,
@@ -97,6 +103,8 @@ impl NodeDrop {
             Self::FragmentationNeeded => "fragmentation-needed",
             Self::ReassemblyTimeout => "reassembly-timeout",
             Self::ForeignTunnel => "foreign-tunnel",
+            Self::NoPath => "no-path",
+            Self::Duplicate => "duplicate",
             Self::TunnelLoop => "tunnel-loop",
             Self::NotForUs => "not-for-us",
             Self::Malformed => "malformed",

@@ -21,6 +21,7 @@ mod ledger;
 mod media;
 mod micro;
 mod mobile_ipv6;
+mod multipath;
 mod observer;
 mod packet;
 mod passage;

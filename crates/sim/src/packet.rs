@@ -6,7 +6,7 @@ use std::sync::Arc;
 use careof_metrics::Transmission;
 use careof_plan::{FlowId, Locator, Side};
 use careof_wire::Segment;
-use careof_wire::tunnel::Encapsulation;
+use careof_wire::tunnel::{Encapsulation, MultipathHeader};
 
 use crate::handover_option::OptionRef;
 use crate::header::Header;
@@ -58,7 +58,10 @@ impl Outer {
 /// What a packet travels in beneath its outermost header: few do, and those nest few deep.
 #[derive(Clone, Debug)]
 pub(crate) struct Beneath {
-    outer: Outer,
+    /// What stands right behind the outermost header, in a tunnel over several paths.
+    multipath: Option<MultipathHeader>,
+    /// The next outer header.
+    outer: Option<Outer>,
     beneath: Option<Box<Beneath>>,
 }
 
@@ -131,15 +134,31 @@ impl Packet {
     /// Puts another header around it, written by [`Passage::wrap`].
     pub(crate) fn enter(&mut self, outer: Outer) {
         if let Some(outer) = self.outer.replace(outer) {
-            self.beneath = Some(Box::new(Beneath { outer, beneath: self.beneath.take() }));
+            let (outer, beneath) = (Some(outer), self.beneath.take());
+            self.beneath = Some(Box::new(Beneath { multipath: None, outer, beneath }));
         }
+    }
+
+    /// The outermost header, put around it just now, is that of a tunnel over several paths.
+    pub(crate) fn number(&mut self, header: MultipathHeader) {
+        match &mut self.beneath {
+            Some(beneath) => beneath.multipath = Some(header),
+            beneath @ None => {
+                *beneath = Some(Box::new(Beneath { multipath: Some(header), outer: None, beneath: None }));
+            }
+        }
+    }
+
+    /// Behind the outermost header, what a tunnel over several paths has there.
+    pub(crate) fn multipath(&self) -> Option<&MultipathHeader> {
+        self.beneath.as_ref().and_then(|beneath| beneath.multipath.as_ref())
     }
 
     /// Takes the outermost header off, which says what became of it on its way. The packet has travelled in one.
     pub(crate) fn leave(&mut self) -> Option<Outer> {
         let outer = self.outer.take()?;
         if let Some(next) = self.beneath.take() {
-            (self.outer, self.beneath) = (Some(next.outer), next.beneath);
+            (self.outer, self.beneath) = (next.outer, next.beneath);
         }
         let header = self.outermost_mut();
         if let Wrapping::Ipv4(Encapsulation::Minimal) | Wrapping::Extended { .. } = outer.wrapping {
@@ -160,18 +179,18 @@ impl Packet {
     /// What it travels in, the outermost first.
     pub(crate) fn outers(&self) -> impl Iterator<Item = &Outer> {
         let beneath = core::iter::successors(self.beneath.as_deref(), |known| known.beneath.as_deref());
-        self.outer.iter().chain(beneath.map(|known| &known.outer))
+        self.outer.iter().chain(beneath.filter_map(|known| known.outer.as_ref()))
     }
 
     /// The same, to be changed.
     pub(crate) fn outers_mut(&mut self) -> impl Iterator<Item = &mut Outer> {
         let mut beneath = self.beneath.as_deref_mut();
         let beneath = core::iter::from_fn(move || {
-            let Beneath { outer, beneath: next } = beneath.take()?;
+            let Beneath { outer, beneath: next, .. } = beneath.take()?;
             beneath = next.as_deref_mut();
             Some(outer)
         });
-        self.outer.iter_mut().chain(beneath)
+        self.outer.iter_mut().chain(beneath.filter_map(Option::as_mut))
     }
 
     /// Whether it must not enter this tunnel: it has done so already, and goes round in circles, or is in as many as it may be. Each
@@ -186,12 +205,13 @@ impl Packet {
 
     /// The header right beneath the outermost one.
     pub(crate) fn within(&self) -> &Header {
-        self.beneath.as_ref().map_or(&self.header, |beneath| &beneath.outer.header)
+        let outer = self.beneath.as_ref().and_then(|beneath| beneath.outer.as_ref());
+        outer.map_or(&self.header, |outer| &outer.header)
     }
 
     /// Whether what is right beneath the outermost header is a tunnel, too.
-    pub(crate) const fn is_nested(&self) -> bool {
-        self.beneath.is_some()
+    pub(crate) fn is_nested(&self) -> bool {
+        self.beneath.as_ref().is_some_and(|beneath| beneath.outer.is_some())
     }
 
     /// The header routers look at.

@@ -6,7 +6,7 @@ use careof_plan::Locator;
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::{Extensions, Ipv6Header};
 use careof_wire::protocol;
-use careof_wire::tunnel::Encapsulation;
+use careof_wire::tunnel::{Encapsulation, MultipathHeader};
 use careof_wire::udp::UdpHeader;
 
 /// What stands around a datagram.
@@ -14,6 +14,8 @@ use careof_wire::udp::UdpHeader;
 pub(crate) enum Wrapping {
     /// A tunnel over IPv4.
     Ipv4(Encapsulation),
+    /// One of the paths of a tunnel over IPv4 that has several.
+    Multipath,
     /// IPv6 in IPv6 (RFC 2473).
     Ipv6,
     /// IPv6 in IPv4 (RFC 4213).
@@ -41,6 +43,9 @@ pub(crate) struct Passage {
     /// Hops allowed on the way; of an extended datagram, and of one in minimal encapsulation, its own count.
     pub(crate) ttl: u8,
 }
+
+/// Bytes that a tunnel over several paths adds.
+pub(crate) const MULTIPATH_OVERHEAD: u16 = Ipv4Header::LEN + MultipathHeader::LEN as u16;
 
 /// A packet of a mobile node that has entered what it travels in, or come out of it.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +80,7 @@ impl Passage {
                 let (entry, exit) = (self.entry.to_ipv4(), self.exit.to_ipv4());
                 v4::Tunnel { encapsulation, entry, exit, ttl: self.ttl }.overhead(source.to_ipv4())
             }
+            Wrapping::Multipath => MULTIPATH_OVERHEAD,
             Wrapping::Ipv6 => Ipv6Header::LEN,
             Wrapping::Ipv6InIpv4 { udp } => Ipv4Header::LEN + if udp { UdpHeader::LEN } else { 0 },
             Wrapping::Extended { home_address, routing } => {
@@ -98,6 +104,9 @@ impl Passage {
             Wrapping::Ipv4(encapsulation) => {
                 let minimal = encapsulation == Encapsulation::Minimal;
                 (encapsulation.protocol(), len, payload_len + overhead, minimal)
+            }
+            Wrapping::Multipath => {
+                (protocol::GRE, IPV4_LEN, inner.total_len() + overhead - u16::from(IPV4_LEN), false)
             }
             Wrapping::Ipv6 => (protocol::IPV6, Ipv6Header::LEN as u8, inner.total_len(), false),
             Wrapping::Ipv6InIpv4 { udp } => {

@@ -27,6 +27,7 @@ use crate::handover::Script;
 use crate::ledger::Ledger;
 use crate::media::{OnMedium, SharedMedium};
 use crate::micro::Domain;
+use crate::multipath::Multipath;
 use crate::observer::Observer;
 use crate::packet::{Body, Packet, PacketPool, PacketRef};
 use crate::queue::{EventQueue, Slot};
@@ -58,6 +59,8 @@ pub(crate) enum Component {
     Station(NodeId),
     /// A reassembly time-out.
     Reassembly(NodeId),
+    /// A timer of an end of a tunnel over several paths, by its place.
+    Multipath(u8),
     /// The next step of the handover script.
     Script,
     /// One of many mobile nodes leaves its station or arrives at the next one.
@@ -241,6 +244,8 @@ pub struct Simulation {
     pub(crate) fleet: Option<Box<Fleet>>,
     /// Where they move in a domain of micro-mobility: its routers, and what of them is in the mobile nodes.
     pub(crate) micro: Option<Box<Domain>>,
+    /// Where a mobile node has several links at once: both ends of its tunnel.
+    pub(crate) multipath: Option<Box<Multipath>>,
     /// The static part of the nodes and what lies between them.
     pub(crate) topology: Topology,
     pub(crate) scenario_file: String,
@@ -291,6 +296,7 @@ impl Simulation {
             Component::Relay(flow, side) => self.relay_timeout(flow, side),
             Component::Station(node) => self.station_timeout(node),
             Component::Reassembly(node) => self.reassembly_timeout(node),
+            Component::Multipath(place) => self.multipath_timeout(usize::from(place)),
             Component::Script => self.script_timeout(),
             Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
             Component::Domain(node) => self.domain_timeout(node),

@@ -72,6 +72,7 @@ impl Simulation {
             flows,
             handovers: metrics.finish(now, &self.flow_metrics),
             roaming: self.fleet.as_ref().map(|fleet| fleet.metrics.summary()),
+            multipath: self.multipath_summaries(),
             micro_mobility: self.micro.as_ref().map(|domain| domain.summary()),
             black_holes,
             icmp_filtered,
@@ -126,8 +127,9 @@ impl Simulation {
             _ => 0,
         };
         let held = |node: &Node| node.reassembly.held() + node.held_by_assist() + held_for_neighbors(node);
-        let held: u64 =
-            self.nodes.iter().map(held).sum::<u64>() + self.micro.as_ref().map_or(0, |domain| domain.held());
+        let held: u64 = self.nodes.iter().map(held).sum::<u64>()
+            + self.micro.as_ref().map_or(0, |domain| domain.held())
+            + self.multipath.as_ref().map_or(0, |multipath| multipath.held());
         let (mut queued, mut in_flight) = (0, 0);
         for (waiting, sent) in (0..self.links.len()).map(|id| self.on_the_way(OneWayId(id as u32))) {
             (queued, in_flight) = (queued + waiting, in_flight + sent);

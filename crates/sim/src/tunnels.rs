@@ -20,6 +20,9 @@ impl Simulation {
         if let (Some(outer), Agent::Home(_)) = (self.pool[packet].outer, agent) {
             return self.intercept_returned(node, packet, &outer);
         }
+        if self.multipath.is_some() && self.disperse(node, packet) {
+            return true;
+        }
         let source = self.pool[packet].header.source;
         for n in 1..=others {
             let Some((tunnel, _)) = self.node(node).agent.tunnel_to(destination, n) else { break };
@@ -219,6 +222,7 @@ impl Simulation {
         if !accepts {
             return self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
         }
+        let multipath = self.pool[packet].multipath().copied();
         self.strip_outer(packet);
         if is_nested {
             return self.go_on_in_tunnel(node, interface, packet, &outer);
@@ -235,11 +239,24 @@ impl Simulation {
             self.note_correspondent(node, inner.source);
         }
         self.count_at_home(node, packet, outer.header.source, false);
+        if let Some(header) = multipath {
+            return self.restore_order(node, interface, packet, &header);
+        }
         if self.is_own(node, inner.destination) {
             return self.deliver(node, interface, packet);
         }
         // What came out of a tunnel is forwarded like anything else (RFC 2003 section 3.1).
         if self.count_down(node, packet) && !self.passed_on(node, packet, outer.header.source) {
+            self.route_on(node, packet);
+        }
+    }
+
+    /// A packet out of a tunnel over several paths goes on, now that those before it have.
+    pub(crate) fn pass_on_in_order(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        let destination = self.pool[packet].header.destination;
+        if self.is_own(node, destination) {
+            self.deliver(node, interface, packet);
+        } else if self.count_down(node, packet) {
             self.route_on(node, packet);
         }
     }

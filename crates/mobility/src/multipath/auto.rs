@@ -12,7 +12,11 @@
 //!   [`EVEN_RATES`] times - flows are split at once.
 //! - Otherwise splitting is tried: for [`ROUNDS`] round trips, and a second at least, after the same time with one path; as long again
 //!   before it counts, for only then both ends know the paths under load. It stays
-//!   when it has delivered more by a 32nd at least. Where transits are [`HOPELESS_SPREAD`] apart it is not tried.
+//!   when it has delivered more by a 32nd at least. Where transits are [`HOPELESS_SPREAD`] apart, and further than a round trip of the
+//!   shortest path, it is not tried.
+//!   Paths that lose unlike parts of what they carry are not even.
+//! - When no flow is pressed any more, flows are pinned again: either one path carries them, or they have slowed down for what was lost.
+//!   They go to the path on which one was measured, or else to the first of those that lose least.
 //! - While flows are split, less than 0.97 of what the best path alone is measured to carry ends it, and so do more than
 //!   [`LATE_PERMILLE`] of a thousand packets that the other end could not put in order.
 //!
@@ -30,8 +34,9 @@ use super::scheduler::{self, Candidates};
 
 /// Transits of even paths are less apart, variations included.
 const EVEN_SPREAD: Duration = Duration::from_millis(50);
-/// Where transits are this far apart splitting is not even tried: a flow that is split has the round trip of the slowest path, and
-/// at half of what a resequencer waits at most a trial alone costs more than it can bring.
+/// Where transits are this far apart splitting is not even tried, unless the shortest path has a round trip as long, which is then less
+/// than doubled: a flow that is split has the round trip of the slowest path, and at half of what a resequencer waits at most a trial
+/// alone costs more than it can bring.
 const HOPELESS_SPREAD: Duration = Duration::from_millis(250);
 /// Rates of even paths are less than so many times apart.
 const EVEN_RATES: u64 = 4;
@@ -119,6 +124,7 @@ impl Auto {
         let path = scheduler::pinned(candidates, flow.path, flow.moved_at, false)?;
         let is_full = |path: PathId| candidates.get(path).is_some_and(|path| path.is_full(now));
         let others = candidates.usable.without(path);
+        let was_split = flow.is_split;
         if now >= flow.pressed_at + RESTED {
             (flow.pressure, flow.is_split) = (0, false);
         }
@@ -127,12 +133,14 @@ impl Auto {
             flow.pressed_at = now;
         }
         self.is_pressed = flow.pressure >= PRESSED;
-        let was_split = flow.is_split;
         flow.is_split = self.is_pressed && self.mode != AutoMode::Pinned;
         if !flow.is_split {
-            // Back to the path that it was measured on, not where it happened to be.
-            let path =
-                self.home.filter(|&home| was_split && candidates.usable.contains(home)).unwrap_or(path);
+            // Back to the path that it was measured on, or to the best, not where it happened to be.
+            let home = self.home.filter(|&home| candidates.usable.contains(home));
+            let path = match was_split {
+                true => home.or_else(|| earliest_of_least_loss(candidates)).unwrap_or(path),
+                false => path,
+            };
             if self.is_pressed && self.mode == AutoMode::Pinned {
                 self.home = Some(path);
             }
@@ -188,14 +196,20 @@ impl Auto {
             return;
         }
         if let Some(rate) = rate {
-            let may_try = spread(usable()).is_some_and(|spread| spread < HOPELESS_SPREAD);
+            let shortest = usable().filter_map(|path| path.estimate().least_round_trip).min();
+            let hopeless = HOPELESS_SPREAD.max(shortest.unwrap_or_default());
+            let may_try = spread(usable()).is_some_and(|spread| spread < hopeless);
             let arrived = u64::from(packets.wrapping_sub(window.packets));
             let late = u64::from(late.wrapping_sub(window.late));
             // What a source takes for lost it sends again and slows down for: it counts as if it was.
             let rate = if late * 1000 > arrived * LATE_PERMILLE { 0 } else { rate };
             self.judge(now, rate, usable().filter_map(Path::limit).max(), may_try);
-        } else if self.mode == AutoMode::Tried {
-            self.mode = AutoMode::Pinned;
+        } else if self.mode != AutoMode::Pinned {
+            // No flow needs several paths any more, or one has slowed down for what it lost: one path carries it either way.
+            if self.mode == AutoMode::Tried && are_unlike_in_loss(usable()) {
+                self.fail(now);
+            }
+            (self.mode, self.settles) = (AutoMode::Pinned, true);
         }
         self.begin(now, bytes, packets, late);
     }
@@ -225,24 +239,44 @@ impl Auto {
                     return;
                 }
                 self.mode = AutoMode::Pinned;
-                let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(8)).min(LONGEST_PAUSE);
-                self.failures = self.failures.saturating_add(1);
-                self.retry_at = now + pause;
+                self.fail(now);
             }
         }
     }
+
+    /// Splitting was worse: it is not tried again for a while.
+    fn fail(&mut self, now: Instant) {
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(8)).min(LONGEST_PAUSE);
+        self.failures = self.failures.saturating_add(1);
+        self.retry_at = now + pause;
+    }
 }
 
-/// How far transits of these paths are apart, variations included; `None` while one of them is not known.
+/// Bytes of a packet of full size on most links.
+const FULL_PACKET: u64 = 1500;
+
+/// How far transits of these paths are apart, variations included; `None` while one of them is not known. Packets that follow each other
+/// through a queue differ by the time that each is on the wire: on a slow path that alone is no jitter.
 fn spread<'a>(paths: impl Iterator<Item = &'a Path>) -> Option<Duration> {
     let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
     for estimate in paths.map(Path::estimate) {
-        let variation = i64::try_from(estimate.transit_variation.as_micros()).unwrap_or(i64::MAX / 8);
+        let on_wire = estimate.rate.and_then(|rate| rate.time_for_bits(FULL_PACKET * 8)).unwrap_or_default();
+        let variation = estimate.transit_variation.saturating_sub(on_wire);
+        let variation = i64::try_from(variation.as_micros()).unwrap_or(i64::MAX / 8);
         let transit = estimate.transit?;
         earliest = earliest.min(transit);
         latest = latest.max(transit.saturating_add(variation.saturating_mul(4)));
     }
     u64::try_from(latest.saturating_sub(earliest)).ok().map(Duration::from_micros)
+}
+
+/// The path by which a packet would arrive first, of those that lose least.
+fn earliest_of_least_loss(candidates: &Candidates<'_>) -> Option<PathId> {
+    let usable = || candidates.paths.iter().flatten().filter(|path| candidates.usable.contains(path.id()));
+    let loss = |path: &Path| path.estimate().loss_permille.unwrap_or_default();
+    let least = usable().map(loss).min()?;
+    let best = usable().filter(|path| loss(path) == least).map(Path::id).collect();
+    candidates.narrowed(best).earliest()
 }
 
 /// Whether all these paths are alike: no packet is waited for long because others went by another one.
@@ -251,9 +285,14 @@ fn are_even<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> bool {
     // A rate that is not known yet does not make paths uneven: the trial that every new path begins with bounds the harm.
     let rates = || estimates().filter(|estimate| estimate.is_limit).filter_map(|estimate| estimate.rate);
     let (least, most) = (rates().min().unwrap_or_default(), rates().max().unwrap_or_default());
-    let losses = || estimates().map(|estimate| estimate.loss_permille.unwrap_or_default());
-    let (least_loss, most_loss) = (losses().min().unwrap_or_default(), losses().max().unwrap_or_default());
     spread(paths.clone()).is_some_and(|spread| spread < EVEN_SPREAD)
         && (most == least || most.bits_per_second() < least.bits_per_second().saturating_mul(EVEN_RATES))
-        && most_loss <= least_loss.saturating_mul(2).max(LATE_PERMILLE as u16)
+        && !are_unlike_in_loss(paths)
+}
+
+/// Whether some path loses more than twice as much as another: a flow that is split is slowed down by the losses of all its paths.
+fn are_unlike_in_loss<'a>(paths: impl Iterator<Item = &'a Path>) -> bool {
+    let losses = paths.map(|path| path.estimate().loss_permille.unwrap_or_default());
+    let (least, most) = losses.fold((u16::MAX, 0), |(least, most), loss| (loss.min(least), loss.max(most)));
+    most > least.saturating_mul(2).max(1)
 }

@@ -275,9 +275,10 @@ impl<P: Clone> Bond<P> {
 
     /// A packet of `len` bytes, without the tunnel's headers, has come out of the tunnel with this header. That its outer header names
     /// the other end of one of the paths is the owner's to check.
-    pub fn receive(&mut self, now: Instant, header: &MultipathHeader, len: u32, packet: P) {
+    /// One that had come already is given back; its owner drops it.
+    pub fn receive(&mut self, now: Instant, header: &MultipathHeader, len: u32, packet: P) -> Option<P> {
         self.dispersion.note_received(now, header, len);
-        self.resequencer.handle_packet(now, header, len, packet);
+        self.resequencer.handle_packet(now, header, len, packet)
     }
 
     /// The next packet to pass on, in order.

@@ -117,7 +117,9 @@ impl Pair {
             each(self, step);
             while let Some(entry) = self.on_the_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 match entry.remove() {
-                    Event::Packet(header, packet) => self.mobile.receive(far, &header, LEN, packet),
+                    Event::Packet(header, packet) => {
+                        self.mobile.receive(far, &header, LEN, packet);
+                    }
                     Event::Message { towards_home: true, path, bytes } => {
                         let _ = self.home.handle_message(self.home_now(), Some(path), &bytes);
                     }

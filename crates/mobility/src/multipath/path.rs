@@ -696,6 +696,15 @@ impl Path {
         self.free_at = now + Duration::from_nanos(backlog);
     }
 
+    /// Whether so much is in flight as the path carries in its least round trip, at the rate that is known; also where that is not.
+    fn is_filled(&self) -> bool {
+        let known = self.rate.measured().zip(self.least_rtt.get());
+        known.is_none_or(|(rate, round_trip)| {
+            let bits = u128::from(self.in_flight()) * 8 * 1_000_000_000;
+            bits >= u128::from(rate.bits_per_second()) * round_trip.as_nanos()
+        })
+    }
+
     /// The counts of the other end.
     fn take_report(&mut self, feedback: &PathFeedback) {
         let Some(last) = self.report else {
@@ -739,7 +748,7 @@ impl Path {
         passage.enter(&mut self.flow);
         if let Some(rate) = passage.rate() {
             let queued = self.queue.is_some_and(|queue| queue >= self.noticeable_queue());
-            self.rate.add(rate, queued);
+            self.rate.add(rate, queued, self.is_filled());
         }
         self.report = Some(PathFeedback { highest, ..*feedback });
         self.counted = highest;

@@ -20,13 +20,18 @@ pub(super) struct PathRate {
 }
 
 impl PathRate {
-    /// Takes in what was delivered; `queued` says whether a queue stood before the path.
-    pub(super) fn add(&mut self, delivered: DataRate, queued: bool) {
+    /// Takes in what was delivered; `queued` says whether a queue stood before the path, and `is_filled` whether so much was in flight as
+    /// the path carries in its least round trip, if it carries what was measured before. Without, less is what there was to carry, and
+    /// what looks like a queue is jitter.
+    pub(super) fn add(&mut self, delivered: DataRate, queued: bool, is_filled: bool) {
         let sample = delivered.bits_per_second();
         let Some(before) = self.measured else {
             *self = Self { measured: Some(sample), is_limit: queued, was_limit: queued, outgrown: 0 };
             return;
         };
+        if queued && sample < before && !is_filled {
+            return;
+        }
         if queued {
             let mixed = if self.is_limit { before - before / 4 + sample / 4 } else { sample };
             *self = Self { measured: Some(mixed), is_limit: true, was_limit: true, outgrown: 0 };
@@ -74,23 +79,31 @@ mod tests {
     #[test]
     fn what_little_there_was_to_carry_is_no_limit() {
         let mut rate = PathRate::default();
-        rate.add(mbit(5), false);
+        rate.add(mbit(5), false, true);
         assert_eq!((rate.expected(), rate.is_limit()), (Some(mbit(10)), false));
-        rate.add(mbit(2), false);
+        rate.add(mbit(2), false, true);
         assert_eq!(rate.expected(), Some(mbit(10)), "that it carried more is known");
-        rate.add(mbit(40), true);
+        rate.add(mbit(40), true, true);
         assert_eq!((rate.expected(), rate.is_limit()), (Some(mbit(40)), true));
-        rate.add(mbit(4), false);
+        rate.add(mbit(4), false, true);
         assert_eq!(rate.expected(), Some(mbit(40)));
+    }
+
+    #[test]
+    fn jitter_that_looks_like_a_queue_does_not_lower_what_a_path_is_known_to_carry() {
+        let mut rate = PathRate::default();
+        rate.add(mbit(40), true, true);
+        (0..20).for_each(|_| rate.add(mbit(1), true, false));
+        assert_eq!((rate.expected(), rate.is_limit()), (Some(mbit(40)), true));
     }
 
     #[test]
     fn a_limit_follows_the_path_down_and_up() {
         let mut rate = PathRate::default();
-        rate.add(mbit(40), true);
-        (0..20).for_each(|_| rate.add(mbit(10), true));
+        rate.add(mbit(40), true, true);
+        (0..20).for_each(|_| rate.add(mbit(10), true, true));
         assert!(rate.expected().unwrap() < mbit(11));
-        (0..4).for_each(|_| rate.add(mbit(10), false));
+        (0..4).for_each(|_| rate.add(mbit(10), false, true));
         assert!(!rate.is_limit() && rate.expected().unwrap() > mbit(12), "{rate:?}");
     }
 }

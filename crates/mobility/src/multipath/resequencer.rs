@@ -266,22 +266,31 @@ impl<P> Resequencer<P> {
         waiting.into_iter().for_each(|index| self.settle(now, index));
     }
 
-    /// A packet of `len` bytes has come with this header.
-    pub fn handle_packet(&mut self, now: Instant, header: &MultipathHeader, len: u32, packet: P) {
+    /// A packet of `len` bytes has come with this header. One that had come already is given back.
+    pub fn handle_packet(
+        &mut self,
+        now: Instant,
+        header: &MultipathHeader,
+        len: u32,
+        packet: P,
+    ) -> Option<P> {
         self.counters.arrived = self.counters.arrived.saturating_add(1);
         let Some(path) = PathId::new(header.path) else {
             // A path that there is not tells nothing of what may still come.
             self.counters.strays = self.counters.strays.saturating_add(1);
-            return self.release(packet);
+            self.release(packet);
+            return None;
         };
         self.transits.note(now, path, header.sent_at);
         let index = header.flow as usize & (self.flows.len() - 1);
         self.take_place(now, index, header);
         let MultipathHeader { sequence, sent_at, split, .. } = *header;
-        self.enter(now, index, Held { sequence, packet, len, came: now, path, sent_at, split });
+        let held = Held { sequence, packet, len, came: now, path, sent_at, split };
+        let duplicate = self.enter(now, index, held);
         self.settle(now, index);
         self.make_room(now, index);
         self.look_again(now);
+        duplicate
     }
 
     /// The place is that of the flow in `header`. Another one that has it is over, and what is held of it is passed on.
@@ -299,9 +308,12 @@ impl<P> Resequencer<P> {
     }
 
     /// Puts a packet of the flow into its place, or passes it on.
-    fn enter(&mut self, now: Instant, index: usize, held: Held<P>) {
+    fn enter(&mut self, now: Instant, index: usize, held: Held<P>) -> Option<P> {
         let most = (self.config.packets / self.config.share.max(1) as usize).max(1);
-        let Some(Some(flow)) = self.flows.get_mut(index) else { return self.release(held.packet) };
+        let Some(Some(flow)) = self.flows.get_mut(index) else {
+            self.release(held.packet);
+            return None;
+        };
         let sequence = held.sequence;
         let ahead = sequence.wrapping_sub(flow.next);
         let behind = flow.next.wrapping_sub(sequence);
@@ -312,18 +324,20 @@ impl<P> Resequencer<P> {
                 // It was worth waiting for.
                 flow.in_vain = 0;
             }
-            return self.release(held.packet);
+            self.release(held.packet);
+            return None;
         }
         if behind <= flow.known {
             if flow.has_come(sequence) {
                 self.counters.duplicates = self.counters.duplicates.saturating_add(1);
-                return;
+                return Some(held.packet);
             }
             // It was given up too soon.
             flow.mark(sequence, true);
             flow.in_vain = 0;
             self.counters.late = self.counters.late.saturating_add(1);
-            return self.release(held.packet);
+            self.release(held.packet);
+            return None;
         }
         if ahead as usize <= most.max(HISTORY as usize) {
             flow.stray_next = None;
@@ -332,7 +346,7 @@ impl<P> Resequencer<P> {
             });
             if flow.held.get(place).is_some_and(|other| other.sequence == sequence) {
                 self.counters.duplicates = self.counters.duplicates.saturating_add(1);
-                return;
+                return Some(held.packet);
             }
             if place < flow.held.len() {
                 flow.in_vain = 0;
@@ -341,12 +355,13 @@ impl<P> Resequencer<P> {
             self.bytes += u64::from(held.len);
             self.packets += 1;
             flow.held.insert(place, held);
-            return;
+            return None;
         }
         if behind <= OLD {
             // Whether it came already is forgotten.
             self.counters.late = self.counters.late.saturating_add(1);
-            return self.release(held.packet);
+            self.release(held.packet);
+            return None;
         }
         let follows = flow.stray_next == Some(sequence);
         flow.stray_next = Some(sequence.wrapping_add(1));
@@ -361,6 +376,7 @@ impl<P> Resequencer<P> {
         }
         self.counters.strays = self.counters.strays.saturating_add(1);
         self.release(held.packet);
+        None
     }
 
     fn release(&mut self, packet: P) {

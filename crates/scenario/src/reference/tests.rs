@@ -163,6 +163,37 @@ const SEVERAL: &str = r#"
 /// A key and the overrides, on lines, that make it mean something.
 type Change = (&'static str, &'static str);
 
+/// Two links at once.
+const MULTIPATH: &str = r#"
+    duration = "9 s"
+    [links]
+    wifi = "lte"
+    cell = "lte"
+    [mobility]
+    [multipath]
+    [[flow]]
+    from = "correspondent"
+    to = "mobile"
+"#;
+const OF_MULTIPATH: [(&Section, &str, &str); 16] = [
+    (&multipath::MULTIPATH, "dispersion", "multipath.dispersion=dq"),
+    (&multipath::MULTIPATH, "resequencer", "multipath.resequencer=false"),
+    (&multipath::MULTIPATH, "uplink", "multipath.uplink=direct"),
+    (&multipath::MULTIPATH, "paths", "multipath.paths=[\"cell\", \"wifi\"]"),
+    (&multipath::MULTIPATH, "rules", "multipath.rules=[{ treatment = \"pinned\" }]"),
+    (&multipath::RESEQUENCER, "packets", "multipath.resequencer={ packets = 99 }"),
+    (&multipath::RESEQUENCER, "bytes", "multipath.resequencer={ bytes = \"99 kB\" }"),
+    (&multipath::RESEQUENCER, "longest_wait", "multipath.resequencer={ longest_wait = \"99 ms\" }"),
+    (&multipath::PATH, "link", "multipath.paths=[{ link = \"cell\" }, { link = \"wifi\" }]"),
+    (&multipath::PATH, "cost", "multipath.paths=[\"wifi\", { link = \"cell\", cost = 9 }]"),
+    (&multipath::PATH, "weight", "multipath.paths=[\"wifi\", { link = \"cell\", weight = 9 }]"),
+    (&multipath::PATH_RULE, "to", "multipath.rules=[{ to = \"correspondent\" }]"),
+    (&multipath::PATH_RULE, "port", "multipath.rules=[{ port = 9 }]"),
+    (&multipath::PATH_RULE, "dscp", "multipath.rules=[{ dscp = 9 }]"),
+    (&multipath::PATH_RULE, "paths", "multipath.rules=[{ paths = [\"cell\"] }]"),
+    (&multipath::PATH_RULE, "treatment", "multipath.rules=[{ treatment = \"duplicated\" }]"),
+];
+
 /// For each section: where a table of it stands, and a change for each key.
 fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
     vec![
@@ -722,6 +753,19 @@ fn every_documented_key_means_something() {
     seen.insert((ROOT.heading, "micro_mobility"));
     for (section, key, before, change) in OF_DOMAINS {
         assert_ne!(domain(&[before, change]), domain(&[before]), "{key}");
+        seen.insert((section.heading, key));
+    }
+    let at_once = |change: &[&str]| {
+        let change: Vec<String> = change.iter().map(|one| (*one).to_owned()).collect();
+        Scenario::parse("x.toml", MULTIPATH, &change).unwrap_or_else(|errors| panic!("{errors}")).digest()
+    };
+    let one_by_one = MULTIPATH.replace("[multipath]", "");
+    assert_ne!(at_once(&[]), Scenario::parse("x.toml", &one_by_one, &[]).unwrap().digest());
+    seen.insert((ROOT.heading, "multipath"));
+    for (section, key, change) in OF_MULTIPATH {
+        let rule = "multipath.rules=[{}]";
+        let before: &[&str] = if section.heading == multipath::PATH_RULE.heading { &[rule] } else { &[] };
+        assert_ne!(at_once(&[change]), at_once(before), "{key}");
         seen.insert((section.heading, key));
     }
     for section in SECTIONS {

@@ -13,6 +13,7 @@ use crate::model::{
     Handover, HandoverStyle, Link, LinkId, MobileNode, Mobility, MovementDetection, NodeId, PolicyRule,
     Protocol, Role,
 };
+use crate::multipath::MultipathDraft;
 use crate::node::NodeDraft;
 use crate::tree::quote;
 use crate::units;
@@ -22,7 +23,7 @@ impl Network {
         &self,
         draft: MobilityDraft<'_>,
         nodes: &[NodeDraft<'_>],
-        micro: Option<&MicroDraft<'_>>,
+        (micro, multipath): (Option<&MicroDraft<'_>>, Option<MultipathDraft<'_>>),
         handovers: &[HandoverDraft<'_>],
         problems: &mut Problems,
     ) -> Option<Mobility> {
@@ -55,6 +56,9 @@ impl Network {
         let mobile_nodes = self.mobile_nodes(&draft, nodes, handovers, &order, problems);
         let hierarchy = self.hierarchy(&draft, nodes, problems);
         let micro_mobility = micro.and_then(|micro| self.micro_mobility(micro, problems));
+        let only = mobile_nodes.as_ref().and_then(|nodes| nodes.first());
+        let multipath =
+            multipath.zip(only).and_then(|(draft, only)| self.multipath(draft, only.node, problems));
         let mut policy = Vec::new();
         for rule in draft.policy {
             let to = self.destination(&rule.to, problems);
@@ -89,6 +93,7 @@ impl Network {
             fleet: self.fleet.clone(),
             hierarchy,
             micro_mobility,
+            multipath,
         })
     }
 

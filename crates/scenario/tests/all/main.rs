@@ -6,6 +6,7 @@ mod hierarchy;
 mod many;
 mod media;
 mod micro_mobility;
+mod multipath;
 mod nodes;
 mod ready_scenarios;
 mod resolution;

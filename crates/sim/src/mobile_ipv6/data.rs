@@ -204,7 +204,7 @@ impl Simulation {
                 type_2_routing: routing.then_some(destination),
                 ..Addresses::new(entry, exit)
             },
-            Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { .. } | Wrapping::Ipv4(_) => {
+            Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { .. } | Wrapping::Ipv4(_) | Wrapping::Multipath => {
                 plain.through(Tunnel { entry, exit })
             }
         }

@@ -13,6 +13,8 @@ mod hierarchical;
 mod media;
 mod micro_mobility;
 mod mobile_ipv6;
+mod multipath;
+mod multipath_tables;
 mod no_harm;
 mod path_monitor;
 mod path_mtu;
