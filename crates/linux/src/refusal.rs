@@ -2,8 +2,8 @@
 
 use careof_plan::{lay_out, refuse_what_no_world_can};
 use careof_scenario::{
-    Assist, AssistPlace, CareOf, Fleet, IpVersion, Link, Mobility, MovementDetection, Protocol, QueuedFate,
-    Routing, Scenario, Workload,
+    Assist, AssistPlace, CareOf, Fleet, Flow, IpVersion, Link, Mobility, MovementDetection, Protocol,
+    QueuedFate, Routing, Scenario, Workload,
 };
 
 use crate::error::WorldError;
@@ -197,7 +197,36 @@ fn refuse_domain(scenario: &Scenario, fleet: &Fleet) -> Result<(), WorldError> {
         let key = scenario.links.iter().find(hangs).map_or("links".to_owned(), count_key);
         return Err(too_many(&key, fleet.stations.len(), MOST_STATIONS, "base stations"));
     }
+    let unsupported = |key: String, found: String, remedy: &str| WorldError::Unsupported {
+        key,
+        found,
+        remedy: remedy.to_owned(),
+    };
+    let radio = &scenario.links[fleet.radio.0];
+    if let Some(medium) = radio.medium {
+        let remedy = "radios of a domain on hosts of this world are links of their own: leave `medium` out, or use the simulator";
+        let found = scenario.media[medium.0].name.clone();
+        return Err(unsupported(format!("links.{}.medium", radio_name(radio)), found, remedy));
+    }
+    let domain = scenario.mobility.as_ref().and_then(|mobility| mobility.micro_mobility.as_ref());
+    if let Some(interval) =
+        domain.map(|domain| domain.advertisement_interval).filter(|interval| !interval.is_zero())
+    {
+        let remedy = "on hosts of this world the link layer says which base station is there: leave it out, or use the simulator";
+        let key = "micro_mobility.advertisement_interval".to_owned();
+        return Err(unsupported(key, format!("{interval:?}"), remedy));
+    }
+    let probes = |flow: &&Flow| matches!(flow.workload, Workload::Probe { link, .. } if fleet.is_radio(link));
+    if let Some(flow) = scenario.flows.iter().find(probes) {
+        let remedy = "a radio of a domain hangs on another base station after each handover: measure a link that stays";
+        return Err(unsupported(format!("flow.{}.link", flow.name), radio_name(radio).to_owned(), remedy));
+    }
     Ok(())
+}
+
+/// The name of the radios in the file: that of the first one without its number.
+fn radio_name(radio: &Link) -> &str {
+    radio.name.strip_suffix("-1").unwrap_or(&radio.name)
 }
 
 /// Refuses an assist that Linux hosts cannot have.

@@ -99,3 +99,24 @@ fn a_domain_that_is_too_large_is_refused_with_the_file_that_is_not() {
         assert!(said.contains(key) && said.contains("seven-hosts-cellular-ip-semisoft.toml"), "{said}");
     }
 }
+
+#[test]
+fn what_domains_on_hosts_do_not_have_is_refused_by_its_key() {
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/micromobility/seven-hosts-car-set.toml");
+    for (words, key) in [
+        (&["micro_mobility.advertisement_interval=1 s"][..], "micro_mobility.advertisement_interval"),
+        (
+            &[
+                "media.air={ kind = \"802.11b\" }",
+                r#"links.radio={ medium = "air", between = ["station-*", "mobile-*"] }"#,
+            ][..],
+            "links.radio.medium",
+        ),
+    ] {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let scenario = Scenario::load(&file, &words).unwrap_or_else(|errors| panic!("{errors}"));
+        let said = careof_linux::check(&scenario).unwrap_err().to_string();
+        assert!(said.contains(key) && said.contains("simulator"), "{said}");
+    }
+}
