@@ -31,7 +31,8 @@ KNOWS = {
     "testbed": {"lab"},
     "agent": {"assist", "assist-file", "base", "document", "wire", "mobility", "lab"},
     "linux": {
-        "agent", "assist", "base", "wire", "link", "quic", "tcp", "mobility", "scenario", "plan", "trace", "metrics", "lab",
+        *("agent", "assist", "base", "wire", "link", "quic", "tcp"),
+        *("mobility", "scenario", "plan", "trace", "metrics", "lab"),
     },
     "sweep": {"base", "document", "metrics", "plan", "scenario", "sim"},
     "python": {"base", "linux", "oracle", "plan", "scenario", "sim", "sweep", "trace", "metrics"},

@@ -9,6 +9,9 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
+//! The layout is that of the RFC's draft (draft-ietf-mip4-multiple-tunnel-support-07), the Type that of IANA's registry; neither has been held against the
+//! RFC's own text yet.
+//!
 //! B asks for the renewal of all bindings, O to replace all others by this one.
 //!
 //! SHAKE's registrations have one bit and no number ([`super::RequestFlags::RELAYED`]). What a home agent and a mobile node need to agree
