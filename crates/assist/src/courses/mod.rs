@@ -18,9 +18,9 @@
 //! Where [`crate::WindowClamp`] is used the advertised window follows: a sender is not asked for more than keeps the path busy
 //! ([`Courses::takes`]), and what waits gets less without a loss.
 //!
-//! **A surplus that stands** is a queue without an end: the sender hears of no loss and sends ever more. Where more than a few packets have waited
-//! for ten round trips with all that was owed gone, one packet is dropped from the front, and so on every ten round trips for as long
-//! as they stand (the idea of RFC 8289: a queue that does not drain within a round trip serves nobody). The sender hears of it within a round trip, whatever waits behind.
+//! **A surplus that grows** is a queue without an end: the sender hears of no loss and sends ever more. When twice as much waits as did when
+//! all that was owed was out, and what the path holds besides, one packet is dropped from the front, and another one every ten round trips for
+//! as long as that lasts. The sender hears of it within a round trip, whatever waits behind. What only stands does no harm, and a drop would.
 //!
 //! Where acknowledgements are out of sight, what came behind what was owed follows ever faster: the pace rises by the path's rate every round
 //! trip. So a replay ends however wrong the rate was that it was told.
@@ -93,8 +93,10 @@ pub(crate) struct Course {
     following_since: Option<Instant>,
     /// Since when nothing waits any longer.
     idle_since: Option<Instant>,
-    /// Since when more than a few packets wait that nobody owed, or when one of them was last dropped.
-    stands_since: Option<Instant>,
+    /// Bytes that may wait though nobody owed them; set when all that was owed is out.
+    surplus: Option<u64>,
+    /// When one of what is too much was last dropped.
+    dropped_at: Option<Instant>,
     /// The longest round trip between here and a sender of its flows.
     behind: Duration,
     /// Since when the window is full, and nothing was acknowledged.
@@ -180,7 +182,8 @@ impl Courses {
                 next_at: now,
                 following_since: None,
                 idle_since: None,
-                stands_since: None,
+                surplus: None,
+                dropped_at: None,
                 behind,
                 full_since: None,
                 was_full: false,
@@ -423,23 +426,28 @@ impl Course {
         if self.total.owed == 0 && self.following_since.is_none() {
             self.following_since = Some(now);
         }
-        let stands = self.total.owed == 0 && self.total.waiting > FEW * self.turns.len().max(1);
-        self.stands_since = if stands { self.stands_since.or(Some(now)) } else { None };
+        let Tally { waiting, waiting_bytes, owed, .. } = self.total;
+        if owed > 0 || waiting == 0 {
+            self.surplus = None;
+        } else if self.surplus.is_none() {
+            self.surplus = Some(2 * waiting_bytes + self.path.window());
+        }
     }
 
-    /// Whether a packet of this flow is to be dropped, for what nobody owed has stood here too long, most of it of this flow.
+    /// Whether a packet of this flow is to be dropped, for far more waits than anybody owed, most of it of this flow.
     fn drops(&mut self, now: Instant, key: &FlowKey) -> bool {
-        let Some(since) = self.stands_since.filter(|_| self.has_window() && self.rate().is_some()) else {
+        let is_too_much = self.surplus.is_some_and(|most| self.total.waiting_bytes > most);
+        if !is_too_much || !self.has_window() || self.rate().is_none() {
             return false;
-        };
-        let Some(took) = self.path.took() else { return false };
-        let most = self.members.iter().max_by_key(|(_, member)| member.waiting_bytes);
-        let is_due =
-            now >= since + LINGERS * (took + self.behind) && most.is_some_and(|(most, _)| most == key);
-        if is_due {
-            self.stands_since = Some(now);
         }
-        is_due
+        let Some(took) = self.path.took() else { return false };
+        let is_early = self.dropped_at.is_some_and(|at| now < at + LINGERS * (took + self.behind));
+        let most = self.members.iter().max_by_key(|(_, member)| member.waiting_bytes);
+        if is_early || most.is_none_or(|(most, _)| most != key) {
+            return false;
+        }
+        self.dropped_at = Some(now);
+        true
     }
 
     fn count(&mut self, key: &FlowKey, share: &mut Share, present: Tally) {
