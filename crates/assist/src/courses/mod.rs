@@ -17,9 +17,9 @@
 //! Where [`crate::WindowClamp`] is used the advertised window follows: a sender is not asked for more than keeps the path busy
 //! ([`Courses::takes`]), and what waits gets less without a loss.
 //!
-//! **A surplus that grows** is a queue without an end: the sender hears of no loss and sends ever more. When twice as much waits as did when
-//! all that was owed was out, and what the path holds besides, one packet is dropped from the front, and another one every ten round trips for
-//! as long as that lasts. The sender hears of it within a round trip, whatever waits behind. What only stands does no harm, and a drop would.
+//! **A surplus that grows** is a queue without an end: the sender hears of no loss and sends ever more. When twice as much waits as did ten round
+//! trips after all that was owed was out, and what the path holds besides, one packet is dropped from the front, and another one every ten round trips
+//! for as long as that lasts. The sender hears of it within a round trip, whatever waits behind. What only stands does no harm, and a drop would.
 //!
 //! Where acknowledgements are out of sight, what came behind what was owed follows ever faster: the pace rises by the path's rate every round
 //! trip. So a replay ends however wrong the rate was that it was told.
@@ -92,7 +92,7 @@ pub(crate) struct Course {
     following_since: Option<Instant>,
     /// Since when nothing waits any longer.
     idle_since: Option<Instant>,
-    /// Bytes that may wait though nobody owed them; set when all that was owed is out.
+    /// Bytes that may wait though nobody owed them; known ten round trips after all that was owed is out.
     surplus: Option<u64>,
     /// When one of what is too much was last dropped.
     dropped_at: Option<Instant>,
@@ -418,24 +418,23 @@ impl Course {
         if self.total.owed == 0 && self.following_since.is_none() {
             self.following_since = Some(now);
         }
-        let Tally { waiting, waiting_bytes, owed, .. } = self.total;
-        if owed > 0 || waiting == 0 {
+        if self.total.owed > 0 || self.total.waiting == 0 {
             self.surplus = None;
-        } else if self.surplus.is_none() {
-            self.surplus = Some(2 * waiting_bytes + self.path.window());
         }
     }
 
     /// Whether a packet of this flow is to be dropped, for far more waits than anybody owed, most of it of this flow.
     fn drops(&mut self, now: Instant, key: &FlowKey) -> bool {
-        let is_too_much = self.surplus.is_some_and(|most| self.total.waiting_bytes > most);
-        if !is_too_much || !self.has_window() || self.rate().is_none() {
+        let (Some(since), Some(took)) = (self.following_since, self.path.took()) else { return false };
+        let settled = LINGERS * (took + self.behind);
+        if now < since + settled || !self.has_window() || self.rate().is_none() {
             return false;
         }
-        let Some(took) = self.path.took() else { return false };
-        let is_early = self.dropped_at.is_some_and(|at| now < at + LINGERS * (took + self.behind));
-        let most = self.members.iter().max_by_key(|(_, member)| member.waiting_bytes);
-        if is_early || most.is_none_or(|(most, _)| most != key) {
+        let waiting = self.total.waiting_bytes;
+        let most = *self.surplus.get_or_insert(2 * waiting + self.path.window());
+        let is_early = self.dropped_at.is_some_and(|at| now < at + settled);
+        let largest = self.members.iter().max_by_key(|(_, member)| member.waiting_bytes);
+        if waiting <= most || is_early || largest.is_none_or(|(largest, _)| largest != key) {
             return false;
         }
         self.dropped_at = Some(now);
