@@ -18,7 +18,7 @@
 //! ([`Courses::takes`]), and what waits gets less without a loss.
 //!
 //! **A surplus that grows** is a queue without an end: the sender hears of no loss and sends ever more. When twice as much waits as did ten round
-//! trips after all that was owed was out, and what the path holds besides, one packet is dropped from the front, and another one every ten round trips
+//! trips after all that was owed was out, what the path holds besides, and more than it carries in a second, one packet is dropped from the front, and another one every ten round trips
 //! for as long as that lasts. The sender hears of it within a round trip, whatever waits behind. What only stands does no harm, and a drop would.
 //!
 //! Where acknowledgements are out of sight, what came behind what was owed follows ever faster: the pace rises by the path's rate every round
@@ -53,6 +53,8 @@ const FEW: usize = 10;
 /// A replay's pace and window stay for so many round trips after nothing waits any longer: so long does BBR remember the rate of the path
 /// that was left (draft-cardwell-iccrg-bbr-congestion-control, section 4.1.2).
 const LINGERS: u32 = 10;
+/// A surplus that the path carries in this time is left alone: the repetition of what is dropped waits behind all of it.
+const LONGEST_SURPLUS: Duration = Duration::from_secs(1);
 /// Where a round trip is not known: the least timeout of today's senders (Linux).
 const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 /// A host's timer may be so late; the pace makes up for it.
@@ -427,11 +429,12 @@ impl Course {
     fn drops(&mut self, now: Instant, key: &FlowKey) -> bool {
         let (Some(since), Some(took)) = (self.following_since, self.path.took()) else { return false };
         let settled = LINGERS * (took + self.behind);
-        if now < since + settled || !self.has_window() || self.rate().is_none() {
+        let Some(rate) = self.rate().filter(|_| now >= since + settled && self.has_window()) else {
             return false;
-        }
+        };
         let waiting = self.total.waiting_bytes;
-        let most = *self.surplus.get_or_insert(2 * waiting + self.path.window());
+        let at_least = rate.bits_in(LONGEST_SURPLUS) / 8;
+        let most = *self.surplus.get_or_insert((2 * waiting + self.path.window()).max(at_least));
         let is_early = self.dropped_at.is_some_and(|at| now < at + settled);
         let largest = self.members.iter().max_by_key(|(_, member)| member.waiting_bytes);
         if waiting <= most || is_early || largest.is_none_or(|(largest, _)| largest != key) {
