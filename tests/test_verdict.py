@@ -30,7 +30,7 @@ def of(name: str, **overrides: str) -> Run:
     return careof.run(SCENARIOS / f"{name}.toml", set=overrides, trace=False)
 
 
-@pytest.mark.parametrize("name", ["wavelan-to-gsm", "foreign-agents", "ipv6/outage", "two-home-agents"])
+@pytest.mark.parametrize("name", ["wavelan-to-gsm", "foreign-agents", "ipv6/outage"])
 def test_what_is_said_to_help_makes_the_longest_silence_shorter(name: str) -> None:
     run = of(name)
     tip = said(run)[-1]

@@ -290,17 +290,6 @@ impl Queue {
         Some(kept)
     }
 
-    /// Takes out the first one that waits, has never gone on and is no repetition: a sender that misses it has others acknowledged
-    /// behind it.
-    pub(crate) fn pop_surplus(&mut self) -> Option<Kept> {
-        let is_surplus = |kept: &Kept| kept.whereabouts == Whereabouts::Here && !kept.is_behind;
-        let index = self.packets.iter().position(is_surplus)?;
-        let waiting_before = self.packets.range(..index).filter(|kept| kept.waits()).count();
-        let kept = self.packets.remove(index)?;
-        self.count_out(&kept, index, waiting_before);
-        Some(kept)
-    }
-
     /// Takes out what `is_wanted` does not want, in order.
     pub(crate) fn retain(&mut self, mut is_wanted: impl FnMut(&Kept) -> bool, mut out: impl FnMut(Kept)) {
         let mut index = 0;

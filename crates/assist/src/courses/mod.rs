@@ -17,10 +17,6 @@
 //! Where [`crate::WindowClamp`] is used the advertised window follows: a sender is not asked for more than keeps the path busy
 //! ([`Courses::takes`]), and what waits gets less without a loss.
 //!
-//! **A surplus that grows** is a queue without an end: the sender hears of no loss and sends ever more. When twice as much waits as did ten round
-//! trips after all that was owed was out, what the path holds besides, and more than it carries in a second, one packet is dropped from the front, and another one every ten round trips
-//! for as long as that lasts. The sender hears of it within a round trip, whatever waits behind. What only stands does no harm, and a drop would.
-//!
 //! Where acknowledgements are out of sight, what came behind what was owed follows ever faster: the pace rises by the path's rate every round
 //! trip. So a replay ends however wrong the rate was that it was told.
 
@@ -53,8 +49,6 @@ const FEW: usize = 10;
 /// A replay's pace and window stay for so many round trips after nothing waits any longer: so long does BBR remember the rate of the path
 /// that was left (draft-cardwell-iccrg-bbr-congestion-control, section 4.1.2).
 const LINGERS: u32 = 10;
-/// A surplus that the path carries in this time is left alone: the repetition of what is dropped waits behind all of it.
-const LONGEST_SURPLUS: Duration = Duration::from_secs(1);
 /// Where a round trip is not known: the least timeout of today's senders (Linux).
 const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 /// A host's timer may be so late; the pace makes up for it.
@@ -94,12 +88,6 @@ pub(crate) struct Course {
     following_since: Option<Instant>,
     /// Since when nothing waits any longer.
     idle_since: Option<Instant>,
-    /// Bytes that may wait though nobody owed them; known ten round trips after all that was owed is out.
-    surplus: Option<u64>,
-    /// When one of what is too much was last dropped.
-    dropped_at: Option<Instant>,
-    /// The longest round trip between here and a sender of its flows.
-    behind: Duration,
     /// Since when the window is full, and nothing was acknowledged.
     full_since: Option<Instant>,
     /// The window was full when it was last looked at.
@@ -129,8 +117,6 @@ pub(crate) struct Joining {
     pub(crate) round_trip: Option<Duration>,
     /// What it takes for an acknowledgement to come, as far as that is known.
     pub(crate) expected: Duration,
-    /// The round trip between here and the flow's sender.
-    pub(crate) behind: Duration,
     /// The rate at which the flow was delivered before, bit/s.
     pub(crate) measured: u64,
     /// The path takes what it was measured to take before.
@@ -151,8 +137,6 @@ pub(crate) enum Turn {
     },
     /// Another flow has its turn first.
     Passes,
-    /// One of its waiting packets is to be dropped: what its sender has too much of stands here. It still has its turn.
-    Drops,
     /// It has nothing to send, and no turn any longer.
     Ends {
         /// As in [`Self::Sends`].
@@ -163,8 +147,7 @@ pub(crate) enum Turn {
 impl Courses {
     /// A flow's waiting packets join those that go to its mobile node.
     pub(crate) fn join(&mut self, now: Instant, key: FlowKey, share: &Share, joining: &Joining) {
-        let Joining { given, round_trip, expected, behind, measured, is_as_before, is_burst, largest } =
-            *joining;
+        let Joining { given, round_trip, expected, measured, is_as_before, is_burst, largest } = *joining;
         let begun = &mut self.begun;
         let course = self.courses.entry(key.mobile).or_insert_with(|| {
             *begun += 1;
@@ -183,16 +166,12 @@ impl Courses {
                 next_at: now,
                 following_since: None,
                 idle_since: None,
-                surplus: None,
-                dropped_at: None,
-                behind,
                 full_since: None,
                 was_full: false,
                 acks_in_sight: true,
             }
         });
         course.largest = course.largest.max(largest);
-        course.behind = course.behind.max(behind);
         if course.members.insert(key, Member::default()).is_none() {
             course.turns.push_back(key);
         }
@@ -420,28 +399,6 @@ impl Course {
         if self.total.owed == 0 && self.following_since.is_none() {
             self.following_since = Some(now);
         }
-        if self.total.owed > 0 || self.total.waiting == 0 {
-            self.surplus = None;
-        }
-    }
-
-    /// Whether a packet of this flow is to be dropped, for far more waits than anybody owed, most of it of this flow.
-    fn drops(&mut self, now: Instant, key: &FlowKey) -> bool {
-        let (Some(since), Some(took)) = (self.following_since, self.path.took()) else { return false };
-        let settled = LINGERS * (took + self.behind);
-        let Some(rate) = self.rate().filter(|_| now >= since + settled && self.has_window()) else {
-            return false;
-        };
-        let waiting = self.total.waiting_bytes;
-        let at_least = rate.bits_in(LONGEST_SURPLUS) / 8;
-        let most = *self.surplus.get_or_insert((2 * waiting + self.path.window()).max(at_least));
-        let is_early = self.dropped_at.is_some_and(|at| now < at + settled);
-        let largest = self.members.iter().max_by_key(|(_, member)| member.waiting_bytes);
-        if waiting <= most || is_early || largest.is_none_or(|(largest, _)| largest != key) {
-            return false;
-        }
-        self.dropped_at = Some(now);
-        true
     }
 
     fn count(&mut self, key: &FlowKey, share: &mut Share, present: Tally) {
@@ -462,15 +419,12 @@ impl Course {
 
     /// It is a flow's turn, whose next waiting packet has this size; `None`: none waits.
     pub(crate) fn turn(&mut self, now: Instant, key: FlowKey, next: Option<u16>) -> Turn {
+        let member = self.members.entry(key).or_default();
         let Some(size) = next else {
             self.members.remove(&key);
             self.turns.pop_front();
             return Turn::Ends { is_idle: self.idle_since.is_some() };
         };
-        if self.drops(now, &key) {
-            return Turn::Drops;
-        }
-        let member = self.members.entry(key).or_default();
         if u32::from(size) > member.deficit {
             member.deficit += QUANTUM;
             self.turns.rotate_left(1);

@@ -175,25 +175,6 @@ fn default_assists_deliver_no_less_than_none_after_soft_handovers() {
     }
 }
 
-/// What a sender has too much of for the new path must not stand in front of it for good: a replay that keeps it becomes a queue of
-/// seconds, which in the end is lost in one piece.
-#[test]
-fn default_assists_deliver_no_less_than_none_in_the_minute_after_an_outage() {
-    let link = "{ rate = \"12 Mbit/s\", delay = \"17.5 ms\", queue = \"100 packets\" }";
-    let style = "style = \"break-before-make\"\ninterruption = \"500 ms\"";
-    for congestion in ["reno", "cubic", "bbr"] {
-        for (from, to) in [("correspondent", "mobile"), ("mobile", "correspondent")] {
-            let text = scenario([link, link], style, (from, to), congestion);
-            let [with, without] =
-                ["default", "none"].map(|assist| delivered_within(60_000, &text, assist, 15_000));
-            assert!(
-                with as f64 >= 0.99 * without as f64,
-                "{congestion} from {from}: {with} with assists, {without} without"
-            );
-        }
-    }
-}
-
 /// Measures handovers `FROM` and the `COUNT` from it on: what share of what is delivered without assists in `AFTER_MS` is delivered with them.
 #[test]
 #[ignore = "takes minutes: make bench"]

@@ -4,12 +4,12 @@ use core::time::Duration;
 
 use careof_base::DataRate;
 
+use crate::Place;
 use crate::context::Context;
 use crate::courses::{Joining, Turn};
 use crate::flow::Flow;
 use crate::keeping::{Kept, Whereabouts};
 use crate::paths;
-use crate::{DropReason, Place};
 
 use super::rules::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
 use super::state::State;
@@ -19,23 +19,20 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rul
     let key = flow.key;
     let path = cx.paths.properties(key.mobile);
     let towards = cx.config.place.keeps();
-    let behind_path = cx.behind_path(flow).unwrap_or_default();
-    // Acknowledgements come from behind the path; at the other agents that is where the sender is.
-    let (beyond, behind) = match cx.config.place {
-        Place::MobileNode => (behind_path, Duration::ZERO),
-        Place::HomeAgent | Place::ForeignAgent => (Duration::ZERO, behind_path),
+    let behind = match cx.config.place {
+        Place::MobileNode => cx.behind_path(flow).unwrap_or_default(),
+        Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
     };
     let stream = flow.stream_mut(towards);
     let measured = state.meter.rate().map_or(0, DataRate::bits_per_second);
     // What was measured by the path that was left has its queue in it.
     let expected = path.round_trip.or(stream.round_trip.min(Some(LEAST_TIMEOUT))).unwrap_or(LEAST_TIMEOUT);
-    let expected = expected + beyond;
+    let expected = expected + behind;
     let largest = stream.kept.iter().map(|kept| kept.size).max().unwrap_or(0);
     let joining = Joining {
         given: paths::rate(&path, towards),
         round_trip: path.round_trip,
         expected,
-        behind,
         measured,
         // The path that was lost and is back is as it was; and to a foreign agent that was left no acknowledgements come that would say better.
         is_as_before: state.is_same_path || cx.config.place == Place::ForeignAgent,
@@ -76,12 +73,6 @@ pub(crate) fn take_turn(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State
     match course.turn(cx.now, key, next) {
         Turn::Passes | Turn::Ends { is_idle: true } => {}
         Turn::Ends { is_idle: false } => finished(cx, flow, state),
-        Turn::Drops => {
-            if let Some(kept) = stream.kept.pop_surplus() {
-                cx.outbox.drop_kept(&kept, DropReason::QueueManagement);
-            }
-            settle(cx, flow, state);
-        }
         Turn::Sends { is_idle } => {
             if let Some(kept) = stream.kept.send_next(cx.now) {
                 cx.outbox.release_copy(&kept, None);
