@@ -434,8 +434,9 @@ fn a_link_by_a_trace_carries_what_the_trace_has_and_nothing_while_it_has_nothing
     let scenario = Scenario::parse_with("test.toml", text, &[], &walk).unwrap();
     let Some(Ran { summary, events, .. }) = run_scenario(scenario) else { return };
     let cell = summary.links.iter().find(|link| link.name == "cell.down").unwrap();
-    // 4 Mbit/s for 4 s, of which the kernel's time-outs and this machine take what they take.
-    assert!((1..=2_000_000).contains(&cell.delivered_bytes), "{}", cell.delivered_bytes);
+    // 4 Mbit/s for 4 s, of which the kernel's time-outs and this machine take what they take; and a packet at each end of the rate, where a
+    // busy machine is late.
+    assert!((1..=2_003_000).contains(&cell.delivered_bytes), "{}", cell.delivered_bytes);
     let utilisation = cell.utilisation.unwrap();
     assert!((utilisation - cell.delivered_bytes as f64 / 2e6).abs() < 0.01, "{utilisation}");
 
