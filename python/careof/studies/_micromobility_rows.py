@@ -9,7 +9,7 @@ from careof.studies import _micromobility_words as words
 from careof.studies._mean import Mean
 from careof.studies._micromobility_results import difference
 from careof.studies._micromobility_runs import BICAST, BUFFER, NO_BUFFER, PAPERS, SCHEMES, SOFT_MS
-from careof.studies._parts import all_match, part
+from careof.studies._parts import part, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,19 +59,7 @@ def rows(results: Results, watched: Sequence[Watched], modelled: Mapping[tuple[s
 
 
 def _row(name: str, what: str, paper: str, parts: list[dict[str, Any]]) -> Row:
-    judged = [one for one in parts if one["match"] is not None]
-    met = sum(bool(one["match"]) for one in judged)
-    return Row(
-        id=name,
-        what=what,
-        paper=paper,
-        ours=f"{met} of {len(judged)} hold",
-        low=None,
-        high=None,
-        match=all_match(parts),
-        explanation=words.EXPLANATIONS[name],
-        parts=parts,
-    )
+    return row_of(name, what, paper, parts, words.EXPLANATIONS[name])
 
 
 def _above(what: str, found: Difference) -> dict[str, Any]:

@@ -46,8 +46,9 @@ EXPLANATIONS = {
 }
 
 M7 = (
-    "The simulator has neither QUIC nor Multipath TCP. What there is beyond the paper: today's senders, the named "
-    "protocols side by side and in other trees, and a model of the interaction, which `careof advise` asks."
+    "Flows over QUIC, with and without migration, are compared in `docs/quic.md`, not here; there is no Multipath TCP. "
+    "What there is here beyond the paper: today's senders, the named protocols side by side and in other trees, and a "
+    "model of the interaction, which `careof advise` asks."
 )
 
 MODEL = (

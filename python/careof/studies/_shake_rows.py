@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from careof.studies import Row
 from careof.studies import _shake_words as words
 from careof.studies._mean import Mean
-from careof.studies._parts import all_match, part
+from careof.studies._parts import part, row_of
 from careof.studies._shake_runs import (
     DQ,
     JITTERS_MS,
@@ -117,19 +117,7 @@ def rows(of: Transfers) -> list[Row]:
 
 
 def _row(name: str, what: str, paper: str, parts: Sequence[dict[str, Any]]) -> Row:
-    judged = [one for one in parts if one["match"] is not None]
-    met = sum(bool(one["match"]) for one in judged)
-    return Row(
-        id=name,
-        what=what,
-        paper=paper,
-        ours=f"{met} of {len(judged)} hold",
-        low=None,
-        high=None,
-        match=all_match(parts),
-        explanation=words.EXPLANATIONS[name],
-        parts=list(parts),
-    )
+    return row_of(name, what, paper, parts, words.EXPLANATIONS[name])
 
 
 def _s1(of: Transfers) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 use careof_base::Instant;
 use careof_lab::Error;
-use careof_wire::ipv4::Ipv4Header;
+use careof_wire::ipv4::{Ipv4Header, count_down};
 use careof_wire::tunnel::{Encapsulation, Origin};
 
 use super::data_plane::{DataPlane, LANES, Lane, lane_of};
@@ -22,13 +22,12 @@ impl DataPlane {
     ) -> Result<bool, Error> {
         let mut forwarded = Vec::new();
         let datagram = if origin == Origin::Forwarded {
-            if header.ttl <= 1 {
+            forwarded.extend_from_slice(datagram);
+            if !count_down(&mut forwarded) {
                 self.uncarried.looping += 1;
                 self.report(now, Problem::Expired, decisions.own_end(header), datagram);
                 return Ok(true);
             }
-            forwarded.extend_from_slice(datagram);
-            take_off_a_hop(&mut forwarded);
             &forwarded
         } else {
             datagram
@@ -100,13 +99,4 @@ impl DataPlane {
         self.tun.flush()?;
         (0..LANES.len()).try_for_each(|lane| self.flush(now, lane, decisions))
     }
-}
-
-/// One off the time to live, and the checksum put right for it (RFC 1624, equation 3).
-fn take_off_a_hop(datagram: &mut [u8]) {
-    let Some([ttl, _, high, low]) = datagram.get_mut(8..12) else { return };
-    *ttl = ttl.saturating_sub(1);
-    // The word that the time to live is the upper half of has become less by 0x0100.
-    let (sum, carry) = u16::from_be_bytes([*high, *low]).overflowing_add(0x0100);
-    [*high, *low] = (sum + u16::from(carry)).to_be_bytes();
 }

@@ -1,6 +1,5 @@
 //! A mobile node of a domain on this host.
 
-use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -10,7 +9,7 @@ use careof_mobility::micro::{Counters, HostConfig, HostEvent, MobileHost};
 use careof_wire::ipv4::Ipv4Header;
 
 use super::waiting::Waiting;
-use super::{DomainTraffic, LONGEST_PACKET, MOST_EVENTS, PACKETS_A_TURN, message_in, open_link, packet_of};
+use super::{DomainTraffic, LONGEST_PACKET, PACKETS_A_TURN, Told, message_in, open_link, packet_of};
 use crate::Error;
 
 /// The link of a mobile node to a base station.
@@ -49,7 +48,7 @@ pub struct DomainHost {
     links: Vec<Link>,
     /// The link by which data is sent.
     in_use: Option<usize>,
-    events: VecDeque<(Instant, HostEvent)>,
+    events: Told<HostEvent>,
     traffic: DomainTraffic,
     waiting: Waiting,
     buffer: Vec<u8>,
@@ -77,7 +76,7 @@ impl DomainHost {
             domain,
             links,
             in_use: None,
-            events: VecDeque::new(),
+            events: Told::new(),
             traffic: DomainTraffic::default(),
             waiting,
             buffer: vec![0; LONGEST_PACKET],
@@ -170,11 +169,7 @@ impl DomainHost {
                 };
                 self.traffic.unsent_messages += u64::from(!sent);
             } else if let Some(event) = self.agent.poll_event() {
-                if self.events.len() < MOST_EVENTS {
-                    self.events.push_back((now, event));
-                } else {
-                    self.traffic.lost_events += 1;
-                }
+                self.events.keep(now, event, &mut self.traffic);
             } else {
                 return Ok(());
             }
@@ -217,7 +212,7 @@ impl DomainHost {
 
     /// The next thing the mobile node tells, and when it happened.
     pub fn poll_event(&mut self) -> Option<(Instant, HostEvent)> {
-        self.events.pop_front()
+        self.events.next()
     }
 
     /// What the agent has counted.

@@ -11,8 +11,10 @@ mod router;
 mod traffic;
 mod waiting;
 
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
+use careof_base::Instant;
 use careof_lab::{LinkSocket, Netlink};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::micro::PORT;
@@ -33,6 +35,29 @@ const PACKETS_A_TURN: usize = 64;
 const MOST_EVENTS: usize = 4096;
 /// Time To Live of messages.
 const TTL: u8 = 64;
+
+/// What a router or a mobile node tells, and when it happened, until its owner asks.
+#[derive(Debug)]
+struct Told<E>(VecDeque<(Instant, E)>);
+
+impl<E> Told<E> {
+    const fn new() -> Self {
+        Self(VecDeque::new())
+    }
+
+    /// Keeps an event, or counts it as lost where the owner has not taken thousands.
+    fn keep(&mut self, now: Instant, event: E, traffic: &mut DomainTraffic) {
+        if self.0.len() < MOST_EVENTS {
+            self.0.push_back((now, event));
+        } else {
+            traffic.lost_events += 1;
+        }
+    }
+
+    fn next(&mut self) -> Option<(Instant, E)> {
+        self.0.pop_front()
+    }
+}
 
 fn open_link(device: &str) -> Result<LinkSocket, Error> {
     let index = Netlink::open()?.index_of(device)?;
@@ -78,23 +103,10 @@ const fn is_for_all(destination: Ipv4Addr) -> bool {
     destination.is_multicast() || destination.is_broadcast()
 }
 
-/// Counts a packet's Time To Live down and puts its header's checksum right (RFC 1624); `false`: it has reached its end.
-fn count_down(packet: &mut [u8]) -> bool {
-    let Some(header) = packet.get_mut(..20) else { return false };
-    let ttl = header[8];
-    if ttl <= 1 {
-        return false;
-    }
-    header[8] = ttl - 1;
-    // The sum of the other words grows by the complement of what was taken off: 0x0100, carried around.
-    let sum = u32::from(u16::from_be_bytes([header[10], header[11]])) + 0x0100;
-    let sum = (sum & 0xffff) + (sum >> 16);
-    header[10..12].copy_from_slice(&(sum as u16).to_be_bytes());
-    true
-}
-
 #[cfg(test)]
 mod tests {
+    use careof_wire::ipv4::count_down;
+
     use super::*;
 
     const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

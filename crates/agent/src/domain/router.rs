@@ -1,6 +1,6 @@
 //! A router of a domain on this host.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -11,12 +11,11 @@ use careof_mobility::micro::{
     Action, BufferCounters, Counters, DiscardReason, Event, Forward, PacketDrop, PacketToken, Ports, Role,
     Router, RouterConfig, Transmit,
 };
-use careof_wire::ipv4::Ipv4Header;
+use careof_wire::ipv4::{Ipv4Header, count_down};
 
 use super::waiting::Waiting;
 use super::{
-    DomainTraffic, LONGEST_PACKET, MOST_EVENTS, PACKETS_A_TURN, count_down, is_for_all, message_in,
-    open_link, packet_of,
+    DomainTraffic, LONGEST_PACKET, PACKETS_A_TURN, Told, is_for_all, message_in, open_link, packet_of,
 };
 use crate::{Device, Error};
 
@@ -76,7 +75,7 @@ pub struct DomainRouter {
     /// The cell and the links that lead down.
     below: Ports,
     kept: BTreeMap<PacketToken, Kept>,
-    events: VecDeque<(Instant, Event)>,
+    events: Told<Event>,
     traffic: DomainTraffic,
     waiting: Waiting,
     buffer: Vec<u8>,
@@ -120,7 +119,7 @@ impl DomainRouter {
             cell,
             below,
             kept: BTreeMap::new(),
-            events: VecDeque::new(),
+            events: Told::new(),
             traffic: DomainTraffic::default(),
             waiting,
             buffer: vec![0; LONGEST_PACKET],
@@ -284,11 +283,7 @@ impl DomainRouter {
             } else if let Some(action) = self.agent.poll_action(now) {
                 self.act(action)?;
             } else if let Some(event) = self.agent.poll_event() {
-                if self.events.len() < MOST_EVENTS {
-                    self.events.push_back((now, event));
-                } else {
-                    self.traffic.lost_events += 1;
-                }
+                self.events.keep(now, event, &mut self.traffic);
             } else {
                 return Ok(());
             }
@@ -354,7 +349,7 @@ impl DomainRouter {
 
     /// The next thing the router tells, and when it happened.
     pub fn poll_event(&mut self) -> Option<(Instant, Event)> {
-        self.events.pop_front()
+        self.events.next()
     }
 
     /// What the agent has counted.

@@ -226,6 +226,21 @@ impl Ipv4Header {
     }
 }
 
+/// Counts a packet's Time To Live down and puts its header's checksum right (RFC 1624, equation 3); `false`: it has reached its end, or is no
+/// whole header.
+#[must_use]
+pub fn count_down(packet: &mut [u8]) -> bool {
+    let Some([ttl, _, high, low, ..]) = packet.get_mut(8..20) else { return false };
+    if *ttl <= 1 {
+        return false;
+    }
+    *ttl -= 1;
+    // The word that the time to live is the upper half of has become less by 0x0100.
+    let (sum, carry) = u16::from_be_bytes([*high, *low]).overflowing_add(0x0100);
+    [*high, *low] = (sum + u16::from(carry)).to_be_bytes();
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

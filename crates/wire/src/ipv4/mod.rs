@@ -6,7 +6,7 @@ mod reassembly;
 
 pub use fragmentation::{FragmentationError, fragment};
 pub(crate) use header::Received;
-pub use header::{Ipv4Header, ecn};
+pub use header::{Ipv4Header, count_down, ecn};
 pub use reassembly::Reassembler;
 
 pub use crate::reassembly::{ReassemblyCounters, ReassemblyLimits};
