@@ -105,36 +105,10 @@ const fn is_for_all(destination: Ipv4Addr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use careof_wire::ipv4::count_down;
-
     use super::*;
 
     const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-
-    #[test]
-    fn a_header_counted_down_to_its_end_is_right_all_the_way() {
-        let mut packet = packet_of(HERE, THERE, b"words");
-        for left in (1..TTL).rev() {
-            assert!(count_down(&mut packet));
-            let (header, payload) =
-                Ipv4Header::parse(&packet).unwrap_or_else(|error| panic!("{left}: {error}"));
-            assert_eq!((header.ttl, message_in(&header, payload)), (left, Some(&b"words"[..])));
-        }
-        assert!(!count_down(&mut packet));
-        assert!(!count_down(&mut packet[..19]));
-    }
-
-    #[test]
-    fn the_checksum_carries_around() {
-        // Of all identifications, some make the sum that overflows.
-        for identification in 0..=u16::MAX {
-            let mut packet = Vec::new();
-            let header = Ipv4Header::parse(&packet_of(HERE, THERE, b"")).unwrap().0;
-            Ipv4Header { identification, payload_len: 0, ..header }.emit(&mut packet);
-            assert!(count_down(&mut packet) && Ipv4Header::parse(&packet).is_ok(), "{identification}");
-        }
-    }
 
     #[test]
     fn what_is_no_message_of_the_domain_is_none() {

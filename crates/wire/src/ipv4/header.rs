@@ -258,6 +258,46 @@ mod tests {
         payload_len: 3,
     };
 
+    /// A header alone, of so many hops.
+    fn header(ttl: u8, identification: u16) -> Vec<u8> {
+        let header = Ipv4Header {
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            destination: Ipv4Addr::new(10, 0, 0, 2),
+            protocol: 17,
+            ttl,
+            tos: 0,
+            identification,
+            dont_fragment: true,
+            more_fragments: false,
+            fragment_offset: 0,
+            payload_len: 0,
+        };
+        let mut packet = Vec::new();
+        header.emit(&mut packet);
+        packet
+    }
+
+    #[test]
+    fn a_header_counted_down_to_its_end_is_right_all_the_way() {
+        let mut packet = header(64, 0);
+        for left in (1..64).rev() {
+            assert!(count_down(&mut packet));
+            let (header, _) = Ipv4Header::parse(&packet).unwrap_or_else(|error| panic!("{left}: {error}"));
+            assert_eq!(header.ttl, left);
+        }
+        assert!(!count_down(&mut packet));
+        assert!(!count_down(&mut packet[..19]));
+    }
+
+    #[test]
+    fn the_checksum_of_a_header_counted_down_carries_around() {
+        // Of all identifications, some make the sum that overflows.
+        for identification in 0..=u16::MAX {
+            let mut packet = header(64, identification);
+            assert!(count_down(&mut packet) && Ipv4Header::parse(&packet).is_ok(), "{identification}");
+        }
+    }
+
     #[test]
     fn a_header_has_the_layout_of_the_rfc() {
         let mut bytes = Vec::new();
