@@ -26,8 +26,10 @@ static MOBILE_NODE: AssistFile = AssistFile {
     refusal: Some(refusal),
 };
 
-static AGENT: AssistFile =
-    AssistFile { known: &["replay", "hold-last", "lcd-kick", "mss-clamp", "black-hole"], ..MOBILE_NODE };
+static AGENT: AssistFile = AssistFile {
+    known: &["replay", "hold-last", "lcd-kick", "window-clamp", "mss-clamp", "black-hole"],
+    ..MOBILE_NODE
+};
 
 /// The assists that `assist` asks for; `None`: none.
 pub(super) fn assist(reader: &Reader<'_>, place: Place, problems: &mut Problems) -> Option<Config> {

@@ -130,7 +130,7 @@ fn assists_are_those_that_are_asked_for() {
     use careof_assist::{Config, Exception, Place, Replay, WindowClamp};
     assert_eq!(assist(&HOME, ""), Ok(None));
     assert_eq!(assist(&HOME, "[assist]\nuse = \"none\"\n"), Ok(None));
-    let default = Config { window_clamp: None, ..Config::default_set(Place::HomeAgent) };
+    let default = Config::default_set(Place::HomeAgent);
     assert_eq!(assist(&HOME, "[assist]\nuse = \"default\"\n"), Ok(Some(default)));
     let default = Config::default_set(Place::MobileNode);
     assert_eq!(assist(&MOBILE, "[assist]\nuse = [\"default\"]\n"), Ok(Some(default)));
@@ -160,7 +160,7 @@ fn assists_are_those_that_are_asked_for() {
 #[test]
 fn a_mistake_in_the_assists_is_told_with_what_to_do() {
     for (role, text, said) in [
-        (&HOME, "use = \"window-clamp\"", "runs on a mobile node"),
+        (&HOME, "use = \"fast-retransmit\"", "runs on a mobile node"),
         (&HOME, "use = [\"replay\", \"replay\"]", "an assist is named once"),
         (&HOME, "use = \"replay+hold-last\"", "both keep or copy the packets"),
         (&HOME, "use = \"default+replay\"", "stands alone"),

@@ -93,6 +93,8 @@ pub(crate) struct Course {
     full_since: Option<Instant>,
     /// The window was full when it was last looked at.
     was_full: bool,
+    /// What was out has been given up once since something was last acknowledged.
+    gave_up: bool,
     acks_in_sight: bool,
 }
 
@@ -169,6 +171,7 @@ impl Courses {
                 idle_since: None,
                 full_since: None,
                 was_full: false,
+                gave_up: false,
                 acks_in_sight: true,
             }
         });
@@ -254,6 +257,23 @@ impl Courses {
         Some(takes.saturating_add(FEW as u64 * course.packet()))
     }
 
+    /// The window is full of what was released until the instant that is returned, and nothing has been acknowledged for so long that
+    /// it has to be taken for lost, for the first time since something was. It may be called as often as one likes.
+    pub(crate) fn gives_up(&mut self, now: Instant, mobile: IpAddr) -> Option<Instant> {
+        let course = self.course(mobile).filter(|course| course.heard && !course.gave_up)?;
+        let since = course.full_since.filter(|since| now >= *since + course.patience_for_acks())?;
+        course.gave_up = true;
+        course.full_since = None;
+        Some(since)
+    }
+
+    /// The flow that comes after `before` of those with packets that wait; `None` before the first one.
+    pub(crate) fn member_after(&mut self, mobile: IpAddr, before: Option<FlowKey>) -> Option<FlowKey> {
+        use core::ops::Bound::{Excluded, Unbounded};
+        let from = before.map_or(Unbounded, Excluded);
+        self.course(mobile)?.members.range((from, Unbounded)).next().map(|(key, _)| *key)
+    }
+
     /// Whose turn it is, if something may be sent now.
     pub(crate) fn next_flow(&mut self, now: Instant, mobile: IpAddr) -> Option<FlowKey> {
         let course = self.course(mobile)?;
@@ -316,6 +336,7 @@ impl Course {
     /// Released packets have arrived.
     pub(crate) fn note_arrival(&mut self, now: Instant, arrived: &Arrived) {
         self.acks_in_sight = true;
+        self.gave_up = false;
         if !core::mem::replace(&mut self.heard, true) {
             // It may be the last one that the old path lost, repeated by the other end.
             return;

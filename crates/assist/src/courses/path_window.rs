@@ -264,7 +264,7 @@ impl PathWindow {
             self.is_guess = false;
             self.window += arrived.bytes;
         }
-        let Some(released) = arrived.released else { return };
+        let Some(released) = arrived.released else { return self.judge_by_bytes(now, seen.packet) };
         let took = now.saturating_duration_since(released);
         let before = self.took.replace(took);
         if let Some(before) = before {
@@ -275,6 +275,24 @@ impl PathWindow {
         if self.pace().is_some() {
             // A receiver may have waited for another one before it acknowledged.
             self.judge(now, released, took.min(before.unwrap_or(took)), seen);
+        }
+    }
+
+    /// Where all goes for the second time, nothing says when what arrives was released. What arrives after a loss in twice the time of a round trip is
+    /// what the path carries all the same.
+    fn judge_by_bytes(&mut self, now: Instant, packet: u64) {
+        let Some(round) = self.round.filter(|round| round.is_limited && round.holds && round.is_busy) else {
+            return;
+        };
+        if now < round.since + 2 * self.round_trip().max(self.took.unwrap_or_default()) {
+            return;
+        }
+        let carries = self.carries(now).unwrap_or(self.window);
+        let window = carries.saturating_add((LOW * packet).max(carries / 16));
+        if window < self.window {
+            self.shrink(now, window, packet);
+        } else {
+            self.round = Some(Round::from(now));
         }
     }
 

@@ -16,6 +16,7 @@ mod packet;
 mod path_queue;
 mod received_data;
 mod replay;
+mod replay_losses;
 mod replay_properties;
 mod script;
 mod snoop;

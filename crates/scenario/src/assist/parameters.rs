@@ -47,9 +47,13 @@ pub(super) fn with_parameters(
         "freeze" => Assist::Freeze(freeze(&mut given)),
         "fast-retransmit" => Assist::FastRetransmit(fast_retransmit(&mut given)),
         "ack-hold" => Assist::AckHold(ack_hold(&mut given)),
-        "window-clamp" => {
-            Assist::WindowClamp(placed(&mut given, &[HomeAgent, Mobile], &[Mobile], &mut at, window_clamp))
-        }
+        "window-clamp" => Assist::WindowClamp(placed(
+            &mut given,
+            &[HomeAgent, Mobile],
+            &[HomeAgent, Mobile],
+            &mut at,
+            window_clamp,
+        )),
         "path-queue" => Assist::PathQueue(path_queue(&mut given)),
         "buffer-forward" => Assist::BufferForward(buffer_forward(&mut given)),
         "bicast" => Assist::Bicast,

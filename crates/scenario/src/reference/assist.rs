@@ -36,7 +36,7 @@ keys are listed below: `replay = { age = \"10 s\" }`, or `--set assist.replay.ag
 | `freeze` | Closes the window before an announced handover and opens it after it (Freeze-TCP). | mobile node |\n\
 | `fast-retransmit` | Repeats the last acknowledgement on the new path (Caceres and Iftode). | mobile node |\n\
 | `ack-hold` | Keeps back the last bytes' acknowledgement, to wake the sender with it on the new path. | mobile node |\n\
-| `window-clamp` | Lowers the advertised window to the new path's bandwidth-delay product. | mobile node |\n\
+| `window-clamp` | Lowers the advertised window to what keeps the new path busy: what a replay has measured, or the path's bandwidth-delay product. | home agent, mobile node |\n\
 | `path-queue` | Has the path's queue in the agent, short, and takes it along. | agents, mobile node |\n\
 | `buffer-forward` | Buffers packets while there is no path and then sends them all. | agents |\n\
 | `bicast` | Sends by the old path and the new one; of two copies the mobile node drops one. | home agent, mobile node |\n\
@@ -122,8 +122,8 @@ placed!(
 );
 placed!(
     WINDOW_CLAMP,
-    "`[\"mobile\"]`",
-    "Where it runs: `\"mobile\"`, or `\"home-agent\"` for the acknowledgements that pass there."
+    "`[\"home-agent\", \"mobile\"]`",
+    "Where it runs: `\"home-agent\"` for downloads whose acknowledgements pass there, `\"mobile\"`."
 );
 placed!(
     MSS_CLAMP,

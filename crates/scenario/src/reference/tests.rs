@@ -646,7 +646,7 @@ fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             &assist::WINDOW_CLAMP,
             "assist.use=window-clamp\nassist.window-clamp.",
             vec![
-                ("at", "at=home-agent+mobile"),
+                ("at", "at=mobile"),
                 ("factor", "factor=1.5"),
                 ("plus", "plus=2 segments"),
                 ("from", "from=always"),

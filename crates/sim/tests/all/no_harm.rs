@@ -149,6 +149,20 @@ fn default_assists_deliver_no_less_than_none_after_a_handover() {
     assert!(median >= 1.0, "the median of {} handovers is {median}", shares.len());
 }
 
+/// A sender that keeps growing behind a replay always has something that waits: that may not become a queue without an end, which overflows long after
+/// the handover.
+#[test]
+fn a_download_is_not_worse_off_half_a_minute_after_a_handover_either() {
+    let link = "{ rate = \"12 Mbit/s\", delay = \"25 ms\", queue = \"60 packets\" }";
+    let style = "style = \"break-before-make\"\ninterruption = \"500 ms\"";
+    for congestion in ["cubic", "reno"] {
+        let text = scenario([link, link], style, ("correspondent", "mobile"), congestion);
+        let [with, without] =
+            ["default", "none"].map(|assist| delivered_within(40_000, &text, assist, 10_000));
+        assert!(with >= without, "{congestion}: {with} bytes with assists, {without} without");
+    }
+}
+
 /// Soft handovers between a slow, deeply queued path and a fast one, with nothing known of either.
 #[test]
 fn default_assists_deliver_no_less_than_none_after_soft_handovers() {

@@ -147,6 +147,15 @@ impl Assist for ReplayAssist {
             return;
         }
         let Some(rules) = Rules::of(cx.config) else { return };
+        if let Some(until) = cx.courses.gives_up(cx.now, mobile) {
+            let mut before = None;
+            while let Some(key) = cx.courses.member_after(mobile, before) {
+                before = Some(key);
+                if let Some(Followed { flow, states }) = flows.followed(&key) {
+                    owed::on_silence(cx, flow, states.state_mut(), until);
+                }
+            }
+        }
         while let Some((key, room)) = cx.courses.over_bound(mobile, rules.longest_wait())
             && let Some(Followed { flow, states }) = flows.followed(&key)
             && give_up_newest(cx, flow, states.state_mut(), room)

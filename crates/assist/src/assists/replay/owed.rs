@@ -151,6 +151,19 @@ fn rate_of(place: Place, path: &PathProperties) -> Option<DataRate> {
     paths::rate(path, place.keeps())
 }
 
+/// Nothing is acknowledged any longer: what was released `until` then is taken for lost, as a sender's timeout would (RFC 6298), which waits behind all
+/// of it here.
+pub(super) fn on_silence(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, until: Instant) {
+    let stream = flow.stream_mut(cx.config.place.keeps());
+    let saw_loss = &mut state.saw_loss;
+    stream.kept.owe(cx.now, |kept, sent| {
+        let is_lost = sent.by_us && !sent.left && !kept.is_sacked && sent.at <= until;
+        *saw_loss |= is_lost;
+        is_lost
+    });
+    release::settle(cx, flow, state);
+}
+
 /// Whether the new path delivers what is owed far sooner than the old one.
 fn is_sooner_again(place: Place, stream: &Stream, state: &State, usable: &Usable) -> bool {
     let old = old_rate(place, state, usable);
