@@ -74,7 +74,9 @@ impl MptcpPathManager {
     /// [`Error::NoMptcp`] where the kernel has no Multipath TCP.
     pub fn open() -> Result<Self, Error> {
         let netlink = GenericNetlink::open(FAMILY, VERSION)?;
-        netlink.map(|netlink| Self { netlink }).ok_or(Error::NoMptcp { call: "mptcp_pm", errno: Errno::ENOENT })
+        netlink
+            .map(|netlink| Self { netlink })
+            .ok_or(Error::NoMptcp { call: "mptcp_pm", errno: Errno::ENOENT })
     }
 
     /// How many subflows a connection may have beside its first, and how many addresses of its peer it takes up.
@@ -116,9 +118,12 @@ impl MptcpPathManager {
     /// As [`MptcpPathManager::add`].
     pub fn announce(&mut self, id: u8, own: IpAddr) -> Result<(), Error> {
         let flags = DefaultNla::new(attribute::FLAGS, flag::SIGNAL.to_ne_bytes().to_vec());
-        self.netlink.tell(command::ADD_ADDRESS, &[address(id, own, &[flags])], "MPTCP_PM_CMD_ADD_ADDR", || {
-            format!("announce the address {own} to peers of Multipath TCP")
-        })
+        self.netlink.tell(
+            command::ADD_ADDRESS,
+            &[address(id, own, &[flags])],
+            "MPTCP_PM_CMD_ADD_ADDR",
+            || format!("announce the address {own} to peers of Multipath TCP"),
+        )
     }
 
     /// Takes an address back: its subflows are closed, and peers are told over the other ones.

@@ -205,6 +205,7 @@ impl End {
 struct Application {
     config: ApplicationConfig,
     listener: Option<Listener>,
+    has_accepted: bool,
     ends: [End; 2],
     reporter: Reporter,
     buffer: Vec<u8>,
@@ -219,6 +220,7 @@ impl Application {
         Self {
             config,
             listener: Some(listener),
+            has_accepted: false,
             ends: Side::BOTH.map(|side| End::new(flow, side)),
             reporter,
             buffer: vec![0; CHUNK],
@@ -233,7 +235,9 @@ impl Application {
             let ready = self.wait(bell);
             if ready[0] {
                 match answer(bell, &mut rings) {
-                    Some(Signal::Quit) => return Side::BOTH.into_iter().try_for_each(|side| self.refuse_fallback(side)),
+                    Some(Signal::Quit) => {
+                        return Side::BOTH.into_iter().try_for_each(|side| self.refuse_fallback(side));
+                    }
                     Some(Signal::Open) => self.open(hosts)?,
                     None => {}
                 }
@@ -264,7 +268,7 @@ impl Application {
     fn wait(&self, bell: &EventFd) -> [bool; 4] {
         let mut fds = vec![PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
         let mut places = vec![0];
-        if let Some(listener) = &self.listener {
+        if let Some(listener) = self.listener.as_ref().filter(|_| !self.has_accepted) {
             fds.push(PollFd::new(listener.as_fd(), PollFlags::POLLIN));
             places.push(1);
         }
@@ -351,8 +355,11 @@ impl Application {
         let end = &mut self.ends[server.index()];
         end.socket = Some(accepted.into());
         end.is_connected = true;
-        // A flow is one connection.
-        self.listener = None;
+        self.has_accepted = true;
+        if self.config.whereabouts.is_none() {
+            // A flow is one connection. Further subflows of one of Multipath TCP come to its listening socket, too.
+            self.listener = None;
+        }
         self.refuse_fallback(server)?;
         // What it was asked for before.
         self.write(server);

@@ -100,13 +100,17 @@ impl PathManagers {
     pub(crate) fn refuse_missing(&self) -> Result<(), WorldError> {
         for own in self.hosts.values() {
             let key = format!("flow.{}.mptcp", own.flow);
-            let schedulers = mptcp_schedulers().map_err(|error| WorldError::Missing { key: key.clone(), error })?;
+            let schedulers =
+                mptcp_schedulers().map_err(|error| WorldError::Missing { key: key.clone(), error })?;
             let wanted = &own.settings.scheduler;
             if !schedulers.contains(wanted) {
                 return Err(WorldError::Unsupported {
                     key: format!("{key}.scheduler"),
                     found: format!("\"{wanted}\""),
-                    remedy: format!("this kernel has {}: load it first, or take one of these", schedulers.join(", ")),
+                    remedy: format!(
+                        "this kernel has {}: load it first, or take one of these",
+                        schedulers.join(", ")
+                    ),
                 });
             }
         }
@@ -205,7 +209,8 @@ fn id_of(interface: usize) -> u8 {
 
 /// Client and server of a flow.
 fn ends_of(scenario: &Scenario, topology: &Topology, flow: &Flow) -> [NodeId; 2] {
-    let nodes = [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
+    let nodes =
+        [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
     let client: Side = client_of(scenario, flow);
     [nodes[client.index()], nodes[client.peer().index()]]
 }
@@ -235,7 +240,10 @@ mod tests {
         assert_eq!((mobile.len(), mobile.iter().filter(|mobile| **mobile).count()), (2, 1));
         for node in managers.hosts.keys() {
             let sysctls = managers.sysctls(*node);
-            assert!(sysctls.contains(&("net.mptcp.stale_loss_cnt".to_owned(), "2".to_owned())), "{sysctls:?}");
+            assert!(
+                sysctls.contains(&("net.mptcp.stale_loss_cnt".to_owned(), "2".to_owned())),
+                "{sysctls:?}"
+            );
         }
         assert!(managers.sysctls(NodeId(99)).is_empty());
     }

@@ -13,8 +13,8 @@ use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
     AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Side, Topology, WalkStep, Workload, agent,
-    attached_first, client_of, handovers_of, kind, lay_out, measured_name, measured_senders, migrates, names, port,
-    refuse_what_no_world_can, steps, stream, up_of, walk,
+    attached_first, client_of, handovers_of, kind, lay_out, measured_name, measured_senders, migrates, names,
+    port, refuse_what_no_world_can, steps, stream, up_of, walk,
 };
 use careof_quic::Role;
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
@@ -472,10 +472,7 @@ fn add_flow(
                 nodes,
                 client,
                 server: topology.address(topology.address_of(nodes[client.peer().index()])),
-                whereabouts: flow
-                    .mptcp
-                    .is_some()
-                    .then(|| path_managers.whereabouts(nodes[client.index()])),
+                whereabouts: flow.mptcp.is_some().then(|| path_managers.whereabouts(nodes[client.index()])),
                 workload: Workload::new(flow.workload, stop),
                 options: choice.options.clone(),
                 congestion: choice.of_sockets().to_owned(),

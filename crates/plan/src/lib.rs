@@ -69,8 +69,8 @@ pub use overview::{
     AnchorPointOverview, Direction, HomeNetworkOverview, LinkEnd, LinkOverview, MobileOverview, Network,
     Overview, overview,
 };
-pub use path::{Tunnelling, first_peer, new_path};
 pub use own_address::{client_of, migrates};
+pub use path::{Tunnelling, first_peer, new_path};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
 pub use room::leaves_room;
 pub use script::{Step, attached_first, fate_of_queue, handovers_of, is_told, steps};

@@ -10,8 +10,8 @@ use careof_wire::ipv6::Ipv6Header;
 
 use crate::assists::tunnel_overhead;
 use crate::layout::lay_out;
-use crate::path::ways_to_home_agent;
 use crate::own_address::refuse_flows_without_addresses;
+use crate::path::ways_to_home_agent;
 
 /// Something a scenario asks for that a world does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]

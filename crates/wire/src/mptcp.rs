@@ -79,7 +79,8 @@ impl MptcpOptions {
                 self.opening = Some(Opening::Join { backup: first & 1 != 0, address_id: second });
             }
             subtype::DATA_SEQUENCE_SIGNAL => {
-                self.mapping = mapping(second, rest).ok_or("what its flags say for a data sequence signal")?;
+                self.mapping =
+                    mapping(second, rest).ok_or("what its flags say for a data sequence signal")?;
             }
             _ => {}
         }
@@ -166,9 +167,13 @@ mod tests {
 
     #[test]
     fn an_option_that_is_cut_short_is_refused() {
-        for option in [&[30, 3, 0x20][..], &[30, 8, 0x20, 0x03, 1, 2, 3, 4], &[30, 8, 0x20, 0x04, 1, 2, 3, 4]] {
+        for option in [&[30, 3, 0x20][..], &[30, 8, 0x20, 0x03, 1, 2, 3, 4], &[30, 8, 0x20, 0x04, 1, 2, 3, 4]]
+        {
             let error = MptcpOptions::peek(&segment(option)).unwrap_err();
-            assert!(matches!(error, Error::Invalid { field: "TCP option Length", offset: 21, .. }), "{error:?}");
+            assert!(
+                matches!(error, Error::Invalid { field: "TCP option Length", offset: 21, .. }),
+                "{error:?}"
+            );
         }
         assert!(MptcpOptions::peek(&[0; 19]).is_err());
     }

@@ -122,7 +122,8 @@ impl GenericNetlink {
 
     fn exchange(&mut self, message: Message, flags: u16) -> Result<Option<Message>, Failure> {
         self.sequence = self.sequence.wrapping_add(1);
-        let mut request = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::InnerMessage(message));
+        let mut request =
+            NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::InnerMessage(message));
         request.header.flags = NLM_F_REQUEST | flags;
         request.header.sequence_number = self.sequence;
         request.finalize();

@@ -36,8 +36,8 @@ use connection::{Connection, ConnectionEnd, PendingTimeout, Stretch};
 use datagram::Reassembler;
 use datagrams::Datagrams;
 use packets::Seen;
-use subflow::{DataSpace, Subflow};
 pub(crate) use packets::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
+use subflow::{DataSpace, Subflow};
 
 /// How long records wait for earlier ones: longer than any thread of the run is usually late.
 pub(crate) const HOLD: Duration = Duration::from_millis(40);
@@ -710,9 +710,10 @@ impl Books {
         end.timeout = Some(PendingTimeout { until, seq, state });
         let Some(index) = end.measured else { return };
         let space = self.data_spaces.get(&index);
-        let of_data = connection.subflow.as_ref().zip(space).map(|(subflow, space)| {
-            subflow.locate(side, seq, space).unwrap_or_else(|| subflow.beside(seq))
-        });
+        let of_data =
+            connection.subflow.as_ref().zip(space).map(|(subflow, space)| {
+                subflow.locate(side, seq, space).unwrap_or_else(|| subflow.beside(seq))
+            });
         for _ in 0..count {
             self.flow_metrics[index].on_timeout(of_data.unwrap_or(seq));
         }

@@ -38,7 +38,13 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 enum What {
     /// A segment of a connection that `side` sent, at which place of its way; of a subflow also where its data belongs.
-    Segment { connection: usize, side: Side, segment: Box<Segment>, mapping: Option<DataMapping>, place: Place },
+    Segment {
+        connection: usize,
+        side: Side,
+        segment: Box<Segment>,
+        mapping: Option<DataMapping>,
+        place: Place,
+    },
     /// A message that `node` sent or received.
     Message { node: NodeId, sent: bool, message: &'static str, text: String },
     /// Something on its way.
@@ -301,7 +307,9 @@ impl Books {
             return None;
         }
         if let Some((flow, client)) = self.multipath_flow_of(datagram, segment, node) {
-            let by_side = |of_client, of_server| if client == Side::Opener { [of_client, of_server] } else { [of_server, of_client] };
+            let by_side = |of_client, of_server| {
+                if client == Side::Opener { [of_client, of_server] } else { [of_server, of_client] }
+            };
             let addresses = by_side(datagram.source, datagram.destination);
             let ports = if client == Side::Opener { [key.0, key.1] } else { [key.1, key.0] };
             let connection = self.add_subflow(flow, client, addresses, ports);
@@ -487,9 +495,7 @@ impl Books {
             arrived.retransmission = transmission.is_retransmission();
             let space = self.data_spaces.get(&index);
             let range = match connection.subflow.as_ref().zip(space) {
-                Some((subflow, space)) => {
-                    subflow.range(side, arrived.seq, segment.payload_len.into(), space)
-                }
+                Some((subflow, space)) => subflow.range(side, arrived.seq, segment.payload_len.into(), space),
                 None => SegmentRange { seq: arrived.seq, end: arrived.seq + length },
             };
             self.flow_metrics[index].on_segment_arrival(range, transmission);
@@ -620,7 +626,15 @@ mod tests {
             let tcp = TcpSummary { profile: None, variant: String::new(), rto: String::new() };
             let (name, kind) = ("data".to_owned(), "bulk");
             let multipath = None;
-            books.add_flow(BookedFlow { name, nodes, kind, tcp, is_open_ended: false, multipath, connections: 0 });
+            books.add_flow(BookedFlow {
+                name,
+                nodes,
+                kind,
+                tcp,
+                is_open_ended: false,
+                multipath,
+                connections: 0,
+            });
             books.add_connection(0, [49_152, 5001], &[(Side::Opener, "data".to_owned())]);
             Self { books, clock: Instant::ZERO }
         }

@@ -131,12 +131,7 @@ impl Network {
     }
 
     /// Multipath TCP between `ends`, its links looked up.
-    fn mptcp(
-        &self,
-        draft: &MptcpDraft<'_>,
-        ends: [NodeId; 2],
-        problems: &mut Problems,
-    ) -> Option<Mptcp> {
+    fn mptcp(&self, draft: &MptcpDraft<'_>, ends: [NodeId; 2], problems: &mut Problems) -> Option<Mptcp> {
         let mut mptcp = draft.mptcp.clone();
         for reference in &draft.backup {
             let link = self.look_up_access(reference, problems)?;
