@@ -1,10 +1,7 @@
-"""Curves, their pictures and the report."""
+"""Curves and their pictures."""
 
 from __future__ import annotations
 
-import html
-import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +9,6 @@ import pytest
 
 import careof
 from careof.plot import ladder, series
-from careof.plot.interactive import LIMIT, page_figure
 from careof.plot.series import Outage, Panel, Role, Series, Shape, Span
 from careof.plot.thin import thin
 from careof.plot.trace import Step
@@ -39,14 +35,6 @@ def test_little_is_not_thinned() -> None:
     x = np.array([0.0, 1.0, 1.0, 2.0])
     assert thin(x, x, 4).tolist() == [0, 1, 2, 3]
     assert thin(np.zeros(5000), np.arange(5000.0), 100).size <= 100
-
-
-def test_a_page_says_what_it_left_out() -> None:
-    x = np.linspace(0, 1000, LIMIT * 3)
-    panel = Panel("cwnd", "Window", "bytes", [Series("cwnd", Role.CWND, Shape.STEPS, x, np.floor(x % 7))], end_s=1000)
-    figure = page_figure(panel)
-    assert figure["thinned"] == ["cwnd"]
-    assert len(figure["data"][0]["x"]["bdata"]) < LIMIT * 11
 
 
 def test_the_time_sequence_graph_shows_the_spurious_window(run: careof.Run) -> None:
@@ -117,41 +105,6 @@ def test_a_close_up_follows_the_switch_to_the_new_path() -> None:
 
 def test_the_picture_is_a_png(finished: Path) -> None:
     assert (finished / "plot-download.png").read_bytes().startswith(b"\x89PNG\r\n")
-
-
-class Links(HTMLParser):
-    """Whatever would make a browser ask somebody else for something."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value or "" for name, value in attrs if name in {"src", "href", "data", "action"}]
-        if tag in {"link", "iframe", "img", "object"}:
-            self.found.append(tag)
-
-
-def test_the_report_is_whole_and_asks_nobody(finished: Path) -> None:
-    page = (finished / "report.html").read_text(encoding="utf-8")
-    links = Links()
-    links.feed(page)
-    assert links.found == []
-    assert "@import" not in page.partition("<script")[0]
-    assert "url(" not in page.partition("<script")[0]
-    assert len(page) < 40_000_000
-
-
-def test_the_report_holds_what_one_needs(run: careof.Run, finished: Path) -> None:
-    page = (finished / "report.html").read_text(encoding="utf-8")
-    for words in (run.title, str(run.summary["digest"]), "--seed 7", "RegistrationRequest", "What the metrics mean"):
-        assert words in page
-    told = html.unescape(re.sub(r"</?code>", "`", page))
-    for one in careof.metric_definitions():
-        assert one["definition"] in told
-    assert "gsm-csd" in page
-    assert "<h2>Stalls</h2>" in page
-    assert re.search(r'id="figure-0"', page)
 
 
 def test_the_ladder_shows_the_registration_of_the_handover(run: careof.Run) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from careof.runs import Run
     from careof.text import Style
 
-_FLOW_COLUMNS = (
+FLOW_COLUMNS = (
     ("longest_silence_s", "longest silence"),
     ("stalls", "stalls"),
     ("waiting_s", "waiting"),
@@ -30,6 +30,7 @@ _FLOW_COLUMNS = (
     ("unnecessary_retransmissions", "unnecessarily"),
     ("duplicate_acks", "dup. ACKs"),
 )
+"""The metrics of a flow that are shown first, and their headings."""
 
 
 MOST_ROWS = 20
@@ -91,16 +92,16 @@ def for_people(run: Run, style: Style, place: Path) -> str:
 def flow_table(flows: list[Json]) -> str:
     """A row a flow; of many flows their spread."""
     if len(flows) > MOST_ROWS:
-        keys = [key for key, _ in _FLOW_COLUMNS]
+        keys = [key for key, _ in FLOW_COLUMNS]
         rows = spread(flows, keys)
         rows["in all"] = {key: sum(flow[key] for flow in flows) for key in keys if key != "longest_silence_s"}
         return text.table(
-            [f"{len(flows)} flows", *(title for _, title in _FLOW_COLUMNS)],
+            [f"{len(flows)} flows", *(title for _, title in FLOW_COLUMNS)],
             [[name, *(value(key, row.get(key)) for key in keys)] for name, row in rows.items()],
         )
     return text.table(
-        ["flow", *(title for _, title in _FLOW_COLUMNS)],
-        [[str(flow["name"]), *(value(key, flow[key]) for key, _ in _FLOW_COLUMNS)] for flow in flows],
+        ["flow", *(title for _, title in FLOW_COLUMNS)],
+        [[str(flow["name"]), *(value(key, flow[key]) for key, _ in FLOW_COLUMNS)] for flow in flows],
     )
 
 
@@ -155,25 +156,26 @@ def handover_table(handovers: list[Json]) -> str:
                 ["without", *(str(missing[key]) for key in times)],
             ],
         )
-    # Where several move, each handover says whose it is.
+    heads, listed = handover_rows(handovers)
+    return text.table(heads, listed, left=4 if "node" in heads else 3)
+
+
+def handover_rows(handovers: list[Json]) -> tuple[list[str], list[list[str]]]:
+    """Headings, and a row for each handover; where several nodes move, each row says whose it is."""
     several = any("node" in one for one in handovers)
-    return text.table(
-        ["handover", *(["node"] if several else []), "from", "to", *_HANDOVER_TIMES],
+    return ["handover", *(["node"] if several else []), "from", "to", *_HANDOVER_TIMES], [
         [
-            [
-                text.seconds(one["at_s"]),
-                *([str(one.get("node", ""))] if several else []),
-                str(one["from"]),
-                str(one["to"]),
-                _silence(one),
-                text.seconds(one["interruption_s"]),
-                _or_why(one["stall_after_s"], one["stall"]),
-                _or_why(one["recovery_90_s"], one["recovery"]),
-            ]
-            for one in handovers
-        ],
-        left=4 if several else 3,
-    )
+            text.seconds(one["at_s"]),
+            *([str(one.get("node", ""))] if several else []),
+            str(one["from"]),
+            str(one["to"]),
+            _silence(one),
+            text.seconds(one["interruption_s"]),
+            _or_why(one["stall_after_s"], one["stall"]),
+            _or_why(one["recovery_90_s"], one["recovery"]),
+        ]
+        for one in handovers
+    ]
 
 
 _HANDOVER_TIMES = ("longest silence", "interruption", "ready to data", "90 % of the rate")

@@ -23,8 +23,6 @@ _TOP = 46
 _LEFT = 110
 _LANE = 300
 _RIGHT = 130
-_ARROW = "#0072b2"
-_PHASE = "#8a6d00"
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def _step(row: Step, y: int, lanes: dict[str, int], ladder: Ladder) -> list[str]
     words = f"{row.cause} {row.link.removesuffix('.up')}" if row.link else row.cause
     tooltip = f"<title>{escape(row.detail)}</title>" if row.detail else ""
     return [
-        f'<circle cx="{x}" cy="{y}" r="5" fill="{_PHASE}">{tooltip}</circle>',
+        f'<circle cx="{x}" cy="{y}" r="5" class="phase">{tooltip}</circle>',
         _text(x + 12, y + 4, words, "start", "phase"),
         _text(_LEFT - 8, y + 4, _clock(row.at_s, ladder.start_s), "end", "time"),
     ]
@@ -114,8 +112,8 @@ def _message(row: Message, y: int, lanes: dict[str, int], ladder: Ladder) -> lis
     tip = -7 if end > start else 7
     middle = (start + end) / 2
     parts = [
-        f'<line x1="{start}" y1="{y}" x2="{end}" y2="{y}" stroke="{_ARROW}" stroke-width="1.6"/>',
-        f'<path d="M{end} {y}l{tip} -4v8z" fill="{_ARROW}"/>' if not lost else _text(end, y + 5, "✕", "middle", "lost"),
+        f'<line x1="{start}" y1="{y}" x2="{end}" y2="{y}" class="arrow"/>',
+        f'<path d="M{end} {y}l{tip} -4v8z" class="head"/>' if not lost else _text(end, y + 5, "✕", "middle", "lost"),
         _text(middle, y - 6, row.name, "middle", "message", row.detail),
     ]
     if row.sent_s is not None:

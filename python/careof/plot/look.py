@@ -59,6 +59,24 @@ SHADE = "#f0c94d"
 STALL_SHADE = "#e7b5a3"
 """Of the time that a flow then takes to use it."""
 
+_DARK = {
+    "#0072b2": "#4ea8de",
+    "#d55e00": "#f5914d",
+    "#009e73": "#3cc49a",
+    "#cc79a7": "#e39cc4",
+    "#56b4e9": "#8fd0f7",
+    "#8a6d00": "#d1ab2e",
+    "#111111": "#f2f2f2",
+    "#7f7f7f": "#a6a6a6",
+    "#cc0000": "#ff6b6b",
+    "#7f3f98": "#bd8fd4",
+    # Pale on white, and as pale on black.
+    "#b8b8b8": "#6f6f6f",
+    "#a6c8dd": "#41708c",
+    "#d8c8d8": "#6e5f6e",
+    "#e8c6d9": "#80536e",
+}
+
 
 def look(series: Series, position: int) -> Look:
     """How to draw the series at this position of its panel."""
@@ -66,3 +84,8 @@ def look(series: Series, position: int) -> Look:
         return Look(CYCLE[position % len(CYCLE)])
     mine = _ROLES[series.role]
     return mine if series.run == 0 else mine._replace(colour=_OTHER[series.role])
+
+
+def dark(colour: str) -> str:
+    """The colour that stands for another one on a dark ground."""
+    return _DARK.get(colour, colour)

@@ -230,18 +230,37 @@ def close_up(handover: Json, outages: Iterable[Outage]) -> CloseUp:
     return CloseUp(max(begin - before, 0.0), ready, min(begin + over + after, until))
 
 
-def heights(time_sequence: Panel, at_s: float) -> tuple[float, float] | None:
-    """The sequence numbers in play at an instant: a window's worth before and three after; None if no ACK came yet.
+def heights(time_sequence: Panel, close_up: CloseUp) -> tuple[float, float] | None:
+    """The sequence numbers in play at a handover; None if no ACK had come yet when data took the new path.
 
-    Where one path is a hundred times faster than the other, everything else would be a straight line.
+    That is a window's worth before the switch and three after, where one path is a hundred times faster than the other
+    and everything else would be a straight line; and no more than is sent or acknowledged in the close-up, where the
+    window is larger than what is in flight.
     """
     found = []
     for run in {series.run for series in time_sequence.series}:
-        acknowledged, offered = (_value(time_sequence, run, role, at_s) for role in (Role.ACK, Role.WINDOW))
+        acknowledged, offered = (
+            _value(time_sequence, run, role, close_up.switched_s) for role in (Role.ACK, Role.WINDOW)
+        )
         if acknowledged is not None and offered is not None:
             window = max(offered - acknowledged, 1.0)
-            found.append((max(acknowledged - window, 0.0), acknowledged + 3 * window))
+            low, high = max(acknowledged - window, 0.0), acknowledged + 3 * window
+            lowest, highest = _extent(time_sequence, run, close_up) or (low, high)
+            margin = (highest - lowest) / 20
+            found.append((max(low, lowest - margin), min(high, max(highest + margin, low + 1.0))))
     return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+
+
+def _extent(time_sequence: Panel, run: int, close_up: CloseUp) -> tuple[float, float] | None:
+    """The lowest and the highest byte sent in a close-up or acknowledged at its begin; None without data."""
+    begin = _value(time_sequence, run, Role.ACK, close_up.from_s)
+    ends = [] if begin is None else [begin]
+    for series in time_sequence.series:
+        if series.run == run and series.role in (Role.DATA, Role.RETRANSMISSION) and series.height is not None:
+            there = (series.x >= close_up.from_s) & (series.x <= close_up.to_s)
+            if there.any():
+                ends += [float(series.y[there].min()), float((series.y + series.height)[there].max())]
+    return (min(ends), max(ends)) if len(ends) > 1 else None
 
 
 def cut(panel: Panel, close_up: CloseUp, title: str) -> Panel:
@@ -251,7 +270,7 @@ def cut(panel: Panel, close_up: CloseUp, title: str) -> Panel:
         title=title,
         start_s=close_up.from_s,
         end_s=close_up.to_s,
-        y_range=heights(panel, close_up.switched_s),
+        y_range=heights(panel, close_up),
         series=[_between(one, close_up.from_s, close_up.to_s) for one in panel.series],
     )
 
