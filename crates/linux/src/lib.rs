@@ -11,6 +11,7 @@ mod domain;
 mod error;
 mod media;
 mod mobile_ipv6;
+mod multipath;
 mod network;
 mod pattern;
 mod probe;
