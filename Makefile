@@ -26,7 +26,7 @@ ORACLES := ../shared/oracles
 
 .PHONY: help setup packages demo test tested compiled hunt lint lint-rust lint-python format bench bench-bindings \
 	bench-silent-death bench-silent-outage \
-	bench-false-switch bench-soft-handovers oracles worlds outages moves lock clean docs/wavelan-to-gsm.png
+	bench-false-switch bench-soft-handovers bench-multipath bench-path-deaths oracles worlds outages moves lock clean docs/wavelan-to-gsm.png
 
 help:
 	@echo "make setup   build careof into $(VENV)"
@@ -41,6 +41,7 @@ help:
 	@echo "             attack (BINDINGS='--nodes 20000 --proxy-arp' for other ones)"
 	@echo "make bench-silent-death bench-silent-outage bench-false-switch bench-soft-handovers  what daemons promise, measured between"
 	@echo "             real hosts: 15, 6, 30 and 10 minutes (RUNS=N, MINUTES=N, AT_ONCE=N)"
+	@echo "make bench-multipath bench-path-deaths  one flow over several links, measured between real hosts: two hours and 2 minutes"
 	@echo "make worlds outages  scenarios of Mobile IPv4 and outages over Mobile IPv6 in both worlds: two hours and 20 minutes (JOBS=N)"
 	@echo "make moves   ten moves over HMIPv6 and over FMIPv6 in both worlds, with the default assists: ten minutes (JOBS=N)"
 	@echo "make oracles the TCP models beside real kernels, printed predictions and ns-2, as far as these are there"
@@ -144,6 +145,15 @@ bench-false-switch:
 # `careof-agent switch` between a slow and a fast path, with the default assists and without.
 bench-soft-handovers:
 	$(MEASURE) daemons::measurements::soft_handovers::soft_handovers
+
+# One flow over two links, for each of sixteen pairs: by each alone, by both with `auto`, by the kernel's Multipath TCP. RUNS, MEBIBYTES,
+# PROFILES="baseline rtt_40" and CONTROLS=bbr say how much of it; REORDER=1 lets jitter change the order within a link.
+bench-multipath:
+	$(MEASURE) daemons::measurements::multipath::profiles
+
+# Ten deaths and returns of three links, and one of the home agent, during a download: how long nothing arrives. SEED=, DEATHS=.
+bench-path-deaths:
+	$(MEASURE) daemons::measurements::multipath::path_deaths
 
 # The same scenarios in both worlds, over ten phases of their handovers each: two hours, less with JOBS=4 on a machine
 # that has nothing else to do.

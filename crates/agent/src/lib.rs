@@ -20,9 +20,9 @@ pub use carrier::{
     HandoverStatus, HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, Ipv6AccessRouterSetup,
     Ipv6AnchorPointSetup, Ipv6BindingStatus, Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup,
     Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup, Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status,
-    MobileSetup, MultipathPathStatus, MultipathSetup, MultipathStatus, PacketDeed, ParameterChange,
-    ParameterLog, PathStatus, RegistrationStatus, Role, RouterAdvertiser, Setup, Status, StoreError,
-    StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
+    MobileSetup, MultipathEvent, MultipathPathStatus, MultipathSetup, MultipathStatus, PacketDeed,
+    ParameterChange, ParameterLog, PathStatus, RegistrationStatus, Role, RouterAdvertiser, Setup, Status,
+    StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };
 #[doc(hidden)]
 pub use carrier::{abandon, refuse_readings};

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use careof_agent::{
-    AnySetup, Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup,
-    MultipathSetup, Setup, Status,
+    AnySetup, Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup,
+    Status,
 };
 use careof_base::{Duration, Instant, RandomStream};
 use careof_lab::{Clock, Error, Host};
@@ -22,6 +22,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::cells::DOMAIN_DEVICE;
 use crate::error::WorldError;
+use crate::multipath;
 use crate::report::{AgentEvent, Report};
 
 /// What an agent is told.
@@ -56,6 +57,7 @@ pub(crate) struct AgentThread {
 pub(crate) fn setup(
     scenario: &Scenario,
     topology: &Topology,
+    run: u64,
     node: NodeId,
     plan: AgentPlan,
 ) -> Option<Setup> {
@@ -83,12 +85,12 @@ pub(crate) fn setup(
                 home_network,
                 host,
                 assist,
-                multipath: MultipathSetup::default(),
+                multipath: multipath::setup(scenario, topology, run, node),
             })
         }
         AgentPlan::Foreign(config) => Setup::Foreign(ForeignSetup { config: *config, devices, host, assist }),
         AgentPlan::Mobile(config) => {
-            let multipath = MultipathSetup::default();
+            let multipath = multipath::setup(scenario, topology, run, node);
             Setup::Mobile(MobileSetup { config: *config, devices, host, assist, multipath })
         }
         AgentPlan::Correspondent(_) => return None,
@@ -125,6 +127,7 @@ impl AgentThread {
             .run(move || Carrier::open(setup, clock, random, Hooks::default()))?
             .map_err(|error| WorldError::agent(host.name(), &error))?;
         carrier.watch_assists();
+        carrier.watch_order();
         let failed = |call| move |errno| Error::System { doing: "start an agent".to_owned(), call, errno };
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let bell = Arc::new(EventFd::from_flags(flags).map_err(failed("eventfd"))?);
@@ -284,6 +287,12 @@ fn tell_events(carrier: &mut Carrier, node: NodeId, reports: &Sender<Report>) ->
     }
     while let Some((at, event)) = carrier.poll_assist_event() {
         let _ = reports.send(Report::Assist { node, at, event });
+    }
+    while let Some((at, event)) = carrier.poll_multipath_event() {
+        let _ = reports.send(Report::Multipath { node, at, event: event.event });
+    }
+    while let Some((at, datagram)) = carrier.poll_passed_on() {
+        let _ = reports.send(Report::PassedOn { node, at, datagram });
     }
     if let Some((at, interface)) = carrier.take_handed_over() {
         let _ = reports.send(Report::PathReady { node, at, interface: interface.0.into() });

@@ -12,8 +12,8 @@ use careof_metrics::Handover as MeasuredHandover;
 use careof_mobility::v4::{Change as BindingChange, DeliveryMethod, VisitorChanged};
 use careof_mobility::{HandoverEvent, InterfaceId, Notice, v4, v6};
 use careof_plan::{
-    Locator, NodeId, Plan, Side, Step, Topology, Tunnelling, WalkStep, announced_path, down_of,
-    fate_of_queue, first_peer, is_told, new_path, tunnel_overhead_on, up_of,
+    Locator, MultipathPlan, NodeId, Plan, Side, Step, Topology, Tunnelling, WalkStep, announced_path,
+    down_of, fate_of_queue, first_peer, is_told, new_path, tunnel_overhead_on, up_of,
 };
 use careof_scenario::{
     CareOf, Handover, HandoverStyle, LinkId, Protocol, QueuedFate, Role, Routing, Scenario,
@@ -151,6 +151,8 @@ pub(crate) struct Director {
     pub(crate) bindings: BTreeSet<(Locator, Locator)>,
     /// Who has more to do with packets on a medium than to pass them on.
     pub(crate) attention: Attention,
+    /// The tunnel over several paths, where the scenario has one.
+    pub(crate) multipath: Option<MultipathPlan>,
     /// Whether the mobile nodes' own packets take the tunnel too, by the plan.
     pub(crate) plan: Option<Box<careof_mobility::v4::MobileNodeConfig>>,
     pub(crate) end: Instant,
@@ -298,6 +300,15 @@ impl Director {
                 if self.domain.as_ref().is_some_and(|domain| domain.is_ready(node, &event)) {
                     self.books.note(at, Record::WayReady);
                 }
+            }
+            Report::Multipath { node, at, event } => {
+                if let Some(plan) = &self.multipath {
+                    let (phase, way, text) = crate::multipath::phase(plan, node, event);
+                    self.books.note(at, Record::PathNews { node, phase, way, text });
+                }
+            }
+            Report::PassedOn { node, at, datagram } => {
+                self.books.note(at, Record::PassedOn { node, datagram });
             }
             Report::Assist { node, at, event } => self.books.note(at, Record::Assist { node, event }),
             Report::PathReady { node, at, interface } => {
@@ -589,7 +600,9 @@ impl Director {
                 if matches!(self.topology.place(node).role, Role::HomeAgent | Role::AnchorPoint) =>
             {
                 let simultaneous =
-                    self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
+                    self.scenario.mobility.as_ref().is_some_and(|mobility| {
+                        mobility.simultaneous_bindings || mobility.multipath.is_some()
+                    });
                 match change {
                     BindingChange::Created | BindingChange::Updated => {
                         if !simultaneous {

@@ -12,6 +12,7 @@ mod error;
 mod media;
 mod mobile_ipv6;
 mod mptcp;
+mod multipath;
 mod network;
 mod pattern;
 mod probe;

@@ -54,15 +54,6 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
                 .to_owned(),
         });
     }
-    if let Some(multipath) = scenario.mobility.as_ref().and_then(|mobility| mobility.multipath.as_ref()) {
-        return Err(WorldError::Unsupported {
-            key: "multipath".to_owned(),
-            found: format!("{} links at once", multipath.paths.len()),
-            remedy:
-                "the agents of this world use one link at a time: leave [multipath] out, or use the simulator"
-                    .to_owned(),
-        });
-    }
     if let Some(mobility) = &scenario.mobility
         && mobility.movement_detection == MovementDetection::UnreachableRouter
     {

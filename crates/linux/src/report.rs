@@ -1,12 +1,14 @@
 //! What the threads of a run tell the one that keeps its books.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use careof_agent::AssistEvent;
 use careof_base::{Duration, Instant};
 use careof_lab::TcpInfo;
 use careof_metrics::{ProbeSummary, Summary};
+use careof_mobility::multipath::BondEvent;
 use careof_mobility::{v4, v6};
 use careof_plan::{NodeId, Side};
 use careof_quic::StreamRange;
@@ -31,6 +33,10 @@ pub(crate) enum Report {
     Domain { node: NodeId, at: Instant, event: DomainEvent },
     /// An agent's assists did something for a connection.
     Assist { node: NodeId, at: Instant, event: AssistEvent },
+    /// Something happened to an agent's tunnel over several paths.
+    Multipath { node: NodeId, at: Instant, event: BondEvent },
+    /// A datagram came out of such a tunnel in its turn.
+    PassedOn { node: NodeId, at: Instant, datagram: Arc<[u8]> },
     /// Packets go both ways by an interface of a mobile node, and no registration says so: it was told to go where it is, or access routers
     /// have handed it over.
     PathReady { node: NodeId, at: Instant, interface: usize },

@@ -144,7 +144,7 @@ impl LinuxRun {
             let place = topology.place(node);
             let random = stream(&scenario, run, &format!("agent.{}", place.name));
             let of_ipv4 =
-                found.and_then(|found| setup(&scenario, &topology, node, found)).map(AnySetup::from);
+                found.and_then(|found| setup(&scenario, &topology, run, node, found)).map(AnySetup::from);
             let of_ipv6 = mobile_ipv6::setup(&scenario, &topology, run, node)?.map(AnySetup::from);
             let Some(setup) = of_ipv4.or(of_ipv6) else { continue };
             let host = network.host(node);
@@ -153,6 +153,7 @@ impl LinuxRun {
         let relaying =
             relay.as_ref().map(|plan| start_relay(plan, &scenario, &topology, &network, (clock, &reports)));
         let relaying = relaying.transpose()?;
+        let multipath = careof_plan::multipath(&scenario, &topology, run);
         let sampler = Sampler::start(&network.hosts, clock, reports.clone())?;
         let mut flows = Vec::new();
         for (index, (flow, choice)) in scenario.flows.iter().zip(&choices).enumerate() {
@@ -215,6 +216,7 @@ impl LinuxRun {
             journeys,
             bindings: std::collections::BTreeSet::new(),
             attention,
+            multipath,
             plan,
             end,
             last_report,

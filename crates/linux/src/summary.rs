@@ -14,6 +14,7 @@ use careof_plan::{Captures, sum_of_domain};
 
 use crate::books::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
 use crate::director::{Director, Finished};
+use crate::multipath;
 
 impl Director {
     /// Ends the run, if it has not ended by itself, and draws up its summary.
@@ -43,6 +44,10 @@ impl Director {
         for account in &finished.domain {
             let name = &self.topology.place(account.node).name;
             conservation.insert(format!("domain at {name}"), account.traffic.difference());
+        }
+        if let Some(plan) = &self.multipath {
+            let ends = (plan.home_agent, plan.mobile);
+            conservation.extend(multipath::differences(&self.topology, ends, &finished.agents));
         }
         let micro_mobility = self.domain.is_some().then(|| {
             let counters = finished.domain.iter().map(|account| &account.counters);
@@ -74,7 +79,7 @@ impl Director {
             handovers: metrics.finish(at, &self.books.flow_metrics),
             roaming: self.books.roaming.as_ref().map(RoamingMetrics::summary),
             micro_mobility,
-            multipath: Vec::new(),
+            multipath: multipath::summaries(&self.scenario, &self.topology, self.run, &finished.agents),
             black_holes,
             icmp_filtered,
             links,

@@ -2,6 +2,7 @@
 
 use core::net::Ipv4Addr;
 
+use careof_mobility::multipath::PATH_PORT;
 use careof_wire::dhcp::{self, DhcpMessage};
 use careof_wire::icmp::{IcmpMessage, RouterAdvertisement};
 use careof_wire::ipv4::Ipv4Header;
@@ -9,6 +10,7 @@ use careof_wire::mip4::{
     BindingAcknowledge, BindingUpdate, Message, PathProbeKind, RegistrationReply, RegistrationRequest,
 };
 use careof_wire::protocol;
+use careof_wire::shake::{PathFeedback, ShakeMessage};
 use careof_wire::udp::UdpHeader;
 
 /// The name and the gist of a signalling datagram.
@@ -17,6 +19,10 @@ pub fn describe(header: &Ipv4Header, payload: &[u8]) -> (&'static str, String) {
         protocol::UDP => match UdpHeader::parse(header.source, header.destination, payload) {
             Ok((udp, payload)) if is_dhcp(udp.destination_port) => match DhcpMessage::parse(payload) {
                 Ok(message) => (message.kind.name(), dhcp_text(&message)),
+                Err(error) => ("Malformed", error.to_string()),
+            },
+            Ok((udp, payload)) if udp.destination_port == PATH_PORT => match ShakeMessage::parse(payload) {
+                Ok(received) => shake_text(&received.message),
                 Err(error) => ("Malformed", error.to_string()),
             },
             Ok((_, payload)) => match Message::parse(payload) {
@@ -88,6 +94,22 @@ fn update_text(update: &BindingUpdate) -> String {
 fn acknowledge_text(acknowledge: &BindingAcknowledge) -> String {
     let outcome = if acknowledge.negative { "refused" } else { "done" };
     format!("{outcome}, home {}, id {:016x}", acknowledge.home_address, acknowledge.identification.0)
+}
+
+fn shake_text(message: &ShakeMessage) -> (&'static str, String) {
+    match message {
+        ShakeMessage::Advertisement(_) => ("ClusterAdvertisement", String::new()),
+        ShakeMessage::Request(_) => ("AllianceRequest", String::new()),
+        ShakeMessage::Reply(_) => ("AllianceReply", String::new()),
+        ShakeMessage::Withdrawal(_) => ("AllianceWithdrawal", String::new()),
+        ShakeMessage::Feedback(feedback) => ("PathFeedback", feedback_text(feedback)),
+    }
+}
+
+fn feedback_text(feedback: &PathFeedback) -> String {
+    let PathFeedback { path, answer, packets, bytes, late, .. } = feedback;
+    let kind = if *answer { "answer" } else { "probe" };
+    format!("path {path}, {kind}, {packets} packets with {bytes} bytes came by it, {late} late")
 }
 
 const fn is_dhcp(port: u16) -> bool {

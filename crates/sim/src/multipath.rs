@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use careof_base::{Duration, Instant};
 use careof_metrics::{MultipathSummary, PathSummary};
 use careof_mobility::multipath::{
     AutoMode, Bond, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathChange, PathId, Sending,
@@ -43,22 +42,10 @@ struct End {
     node: NodeId,
     slot: Slot,
     bond: Bond<Handed>,
-    /// Of the paths, in the order of the plan.
-    paths: Vec<PathBooks>,
+    /// Of the paths, in the order of the plan: whether its care-of address is registered.
+    is_there: Vec<bool>,
     /// Its packets are being taken out: what comes meanwhile is taken with them.
     is_draining: bool,
-}
-
-/// What an end knows and counts of a path.
-#[derive(Clone, Copy, Debug, Default)]
-struct PathBooks {
-    /// Its care-of address is registered.
-    is_there: bool,
-    packets: u64,
-    bytes: u64,
-    outages: u64,
-    out_since: Option<Instant>,
-    out_for: Duration,
 }
 
 /// The tunnel between a mobile node with several paths and its home agent.
@@ -72,9 +59,8 @@ impl Multipath {
         self.ends.iter().position(|end| end.node == node)
     }
 
-    /// Where a path stands in the plan, and in the books of both ends.
-    fn index_of(&self, path: PathId) -> Option<usize> {
-        self.plan.paths.iter().position(|planned| planned.id == path)
+    fn path(&self, path: PathId) -> Option<PlannedPath> {
+        self.plan.paths.iter().find(|planned| planned.id == path).copied()
     }
 
     /// The longest datagram that fits the tunnel by every path, where `of` says what a link takes.
@@ -99,7 +85,7 @@ impl Simulation {
                 node,
                 slot: self.add_component(Component::Multipath(place as u8)),
                 bond: Bond::new(plan.ends[place].clone(), random),
-                paths: vec![PathBooks::default(); plan.paths.len()],
+                is_there: vec![false; plan.paths.len()],
                 is_draining: false,
             }
         });
@@ -121,13 +107,13 @@ impl Simulation {
         let Some(multipath) = &mut self.multipath else { return };
         let end = &mut multipath.ends[place];
         let mut changed = false;
-        for ((path, books), there) in multipath.plan.paths.iter().zip(&mut end.paths).zip(there) {
-            match (books.is_there, there) {
+        for ((path, was_there), there) in multipath.plan.paths.iter().zip(&mut end.is_there).zip(there) {
+            match (*was_there, there) {
                 (false, true) => end.bond.set_path(now, path.id, path.configs[place]),
                 (true, false) => end.bond.remove_path(now, path.id),
                 _ => continue,
             }
-            (books.is_there, changed) = (there, true);
+            (*was_there, changed) = (there, true);
         }
         if changed {
             self.drain_multipath(place);
@@ -143,7 +129,7 @@ impl Simulation {
         let sent = &self.pool[packet];
         let (home, own) = (multipath.plan.home_address, [sent.header.destination, sent.header.source][place]);
         let end = &mut multipath.ends[place];
-        if own != home || sent.outer.is_some() || end.paths.iter().all(|path| !path.is_there) {
+        if own != home || sent.outer.is_some() || !end.is_there.contains(&true) {
             return false;
         }
         let (fields, len) = (flow_fields(sent, place), u32::from(sent.header.total_len()));
@@ -257,13 +243,13 @@ impl Simulation {
         let end = &mut multipath.ends[place];
         let node = end.node;
         if let Some(transmit) = end.bond.poll_transmit() {
-            if let Some(index) = multipath.index_of(transmit.path) {
-                self.put_on_path(place, node, index, transmit);
+            if let Some(path) = multipath.path(transmit.path) {
+                self.put_on_path(place, node, &path, transmit);
             }
             return true;
         }
         if let Some((path, message)) = end.bond.poll_message(now) {
-            if let Some(path) = multipath.index_of(path).map(|index| multipath.plan.paths[index]) {
+            if let Some(path) = multipath.path(path) {
                 self.send_about_path(place, node, &path, &message);
             }
             return true;
@@ -277,8 +263,14 @@ impl Simulation {
         true
     }
 
-    fn put_on_path(&mut self, place: usize, node: NodeId, index: usize, transmit: BondTransmit<Handed>) {
-        let BondTransmit { header, len, packet: Handed { packet, value, .. }, sending, .. } = transmit;
+    fn put_on_path(
+        &mut self,
+        place: usize,
+        node: NodeId,
+        path: &PlannedPath,
+        transmit: BondTransmit<Handed>,
+    ) {
+        let BondTransmit { header, packet: Handed { packet, value, .. }, sending, .. } = transmit;
         let packet = match (sending, value) {
             (Sending::First, _) => packet,
             (Sending::Copy | Sending::Replay, Some(value)) => {
@@ -291,12 +283,7 @@ impl Simulation {
             // Whatever is sent has its value with it.
             (Sending::Copy | Sending::Replay, None) => return,
         };
-        let Some(multipath) = &mut self.multipath else { return };
-        let path = multipath.plan.paths[index];
-        let books = &mut multipath.ends[place].paths[index];
-        books.packets += 1;
-        books.bytes += u64::from(len);
-        let (entry, exit) = self.ends_of_path(place, node, &path);
+        let (entry, exit) = self.ends_of_path(place, node, path);
         let passage = Passage { wrapping: Wrapping::Multipath, entry, exit, ttl: DEFAULT_TTL };
         if !self.put_in_tunnel(node, packet, passage) {
             return;
@@ -332,24 +319,11 @@ impl Simulation {
     }
 
     fn note_path(&mut self, place: usize, node: NodeId, event: BondEvent) {
-        let now = self.now;
-        let Some(multipath) = &mut self.multipath else { return };
+        let Some(multipath) = &self.multipath else { return };
         let BondEvent::Path { path, change } = event else {
             return self.note(node, None, Note::Handover("peer-restarted"), format_args!("by messages"));
         };
-        let Some(index) = multipath.index_of(path) else { return };
-        let planned = multipath.plan.paths[index];
-        let books = &mut multipath.ends[place].paths[index];
-        match change {
-            PathChange::Out => {
-                books.outages += 1;
-                books.out_since = Some(now);
-            }
-            PathChange::Back => {
-                let since = books.out_since.take();
-                books.out_for += since.map_or(Duration::ZERO, |since| now - since);
-            }
-        }
+        let Some(planned) = multipath.path(path) else { return };
         let way = if place == HOME { down_of(planned.link) } else { up_of(planned.link) };
         let phase = match change {
             PathChange::Out => "path-out",
@@ -368,22 +342,21 @@ impl Simulation {
         let end = &multipath.ends[place];
         let (sent, order) = (end.bond.counters(), end.bond.resequencer().counters());
         let auto = end.bond.dispersion().auto();
-        let all: u64 = end.paths.iter().map(|books| books.bytes).sum();
-        let paths = multipath.plan.paths.iter().zip(&end.paths);
-        let of_path = |(path, books): (&PlannedPath, &PathBooks)| {
+        let all: u64 = multipath.plan.paths.iter().map(|path| end.bond.account(path.id).bytes).sum();
+        let of_path = |path: &PlannedPath| {
+            let account = end.bond.account(path.id);
             let known = end.bond.dispersion().path(path.id).map(|path| path.estimate()).unwrap_or_default();
-            let still = books.out_since.map_or(Duration::ZERO, |since| self.now - since);
             PathSummary {
                 link: self.scenario.link(path.link).name.clone(),
-                packets: books.packets,
-                bytes: books.bytes,
-                share: (all > 0).then(|| books.bytes as f64 / all as f64),
+                packets: account.packets,
+                bytes: account.bytes,
+                share: (all > 0).then(|| account.bytes as f64 / all as f64),
                 rate: known.rate.map(careof_base::DataRate::bits_per_second),
                 round_trip: known.round_trip,
                 variation: Some(known.transit_variation).filter(|_| known.transit.is_some()),
                 loss: known.loss_permille.map(|permille| f64::from(permille) / 1000.0),
-                outages: books.outages,
-                out_for: books.out_for + still,
+                outages: account.outages,
+                out_for: account.out_for(self.now),
             }
         };
         MultipathSummary {
@@ -411,7 +384,7 @@ impl Simulation {
             late: order.late,
             given_up: order.passed + order.timed_out + order.no_room,
             longest_wait: order.longest_wait,
-            paths: paths.map(of_path).collect(),
+            paths: multipath.plan.paths.iter().map(of_path).collect(),
         }
     }
 }

@@ -74,6 +74,9 @@ impl DataPlane {
                 self.uncarried.not_ours += 1;
                 continue;
             }
+            if let Some(bonds) = &mut self.bonds {
+                bonds.note_passed_on(now, &came.datagram);
+            }
             self.taken_out.note(1, came.datagram.len() as u64);
             self.pass_on(now, &inner, &came.datagram, (self.role != Role::Mobile, came.path), decisions)?;
         }

@@ -176,6 +176,10 @@ impl Ipv4Carrier {
         self.events.pop()
     }
 
+    pub(super) fn bonds(&mut self) -> Option<&mut Bonds> {
+        self.data.bonds.as_deref_mut()
+    }
+
     pub(super) fn assists(&mut self) -> Option<&mut Assists> {
         self.data.assists.as_deref_mut()
     }

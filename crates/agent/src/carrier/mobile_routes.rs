@@ -176,9 +176,10 @@ impl Writer<'_> {
         let table = self.table(table);
         let home_address = self.setup.config.home_address;
         let by_link = delivery.filter(|delivery| delivery.tunnel.is_none());
+        // Several paths take more of a packet than the header of RFC 2003.
+        let more = if self.setup.config.multipath.is_some() { OVERHEAD - 20 } else { 0 };
         let link = by_link.and_then(|delivery| Some((delivery, self.interfaces.get(delivery.interface)?)));
         let Some((delivery, interface, index)) = link.and_then(|(d, i)| Some((d, i, i.index()?))) else {
-            let more = if self.setup.config.multipath.is_some() { OVERHEAD - 20 } else { 0 };
             let mtu = delivery.and_then(|delivery| {
                 let link = self.interfaces.get(delivery.interface)?.state.as_ref()?;
                 let mtu = self.node.mtu_beside_tunnel(&delivery, u16::try_from(link.mtu).unwrap_or(u16::MAX));
@@ -196,7 +197,7 @@ impl Writer<'_> {
         let link_mtu = interface.state.as_ref().map_or(u32::MAX, |state| state.mtu);
         let beside = self.node.mtu_beside_tunnel(&delivery, u16::try_from(link_mtu).unwrap_or(u16::MAX));
         let beside = beside.filter(|_| self.setup.host.leave_room);
-        let mtu = beside.map(|mtu| u32::from(mtu.min(self.setup.host.tunnel_mtu)));
+        let mtu = beside.map(|mtu| u32::from(mtu.min(self.setup.host.tunnel_mtu).saturating_sub(more)));
         let no_address = interface.address.is_none();
         if at_home && no_address {
             let network = self.setup.config.home_network;

@@ -44,6 +44,7 @@ mod turn;
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use careof_base::{Instant, Randomness};
@@ -60,7 +61,7 @@ pub use ipv6::{
     Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup, Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup,
     Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status,
 };
-pub use multipath::MultipathSetup;
+pub use multipath::{MultipathEvent, MultipathSetup};
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{
     AgentCounters, AssistDeed, AssistFlowStatus, AssistStatus, BindingStatus, HandoverStatus,
@@ -75,6 +76,7 @@ pub(crate) use status::Overview;
 use assists::Assists;
 use ipv4::Ipv4Carrier;
 use ipv6::Ipv6Carrier;
+use multipath::Bonds;
 
 /// Which agent of which version, with everything it needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,6 +215,31 @@ impl Carrier {
         match &mut self.version {
             Version::V4(_) => None,
             Version::V6(carrier) => carrier.poll_event(),
+        }
+    }
+
+    /// The next thing that happened to a tunnel over several paths, and when. As of [`Carrier::poll_event`] a bounded number is kept.
+    pub fn poll_multipath_event(&mut self) -> Option<(Instant, MultipathEvent)> {
+        self.bonds()?.events.pop()
+    }
+
+    /// From now on what tunnels over several paths pass on, in its order, is kept for [`Carrier::poll_passed_on`].
+    pub fn watch_order(&mut self) {
+        if let Some(bonds) = self.bonds() {
+            bonds.watch();
+        }
+    }
+
+    /// The next datagram that a tunnel over several paths passed on, and when, if that is [watched](Carrier::watch_order). A bounded
+    /// number is kept; what was lost beyond is counted among `events-lost`.
+    pub fn poll_passed_on(&mut self) -> Option<(Instant, Arc<[u8]>)> {
+        self.bonds()?.poll_passed_on()
+    }
+
+    fn bonds(&mut self) -> Option<&mut Bonds> {
+        match &mut self.version {
+            Version::V4(carrier) => carrier.bonds(),
+            Version::V6(_) => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tunnels over several paths: the ends that this host has, and the way of their packets and messages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use careof_lab::{AgentSocket, Error, Outer, OutgoingDatagram};
 use careof_mobility::PathProperties;
 use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::multipath::{
-    Bond, BondConfig, DispersionConfig, FlowFields, PATH_PORT, Path, PathConfig, PathId, ResequencerConfig,
-    Rules, Scheduler,
+    AutoMode, Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathConfig, PathId,
+    ReplayConfig, ResequencerConfig, Rules, Scheduler,
 };
 use careof_mobility::v4::{HomeAgent, InterfaceId, MobileNode, SecurityAssociation};
 use careof_wire::ipv4::Ipv4Header;
@@ -19,6 +19,7 @@ use careof_wire::protocol;
 use careof_wire::tunnel::{MultipathHeader, MultipathPayload};
 
 use super::decisions::{path_by, path_to};
+use super::event_queue::EventQueue;
 use super::interfaces::Interfaces;
 use super::signalling::LONGEST_MESSAGE;
 use super::status::{MultipathPathStatus, MultipathStatus};
@@ -39,6 +40,11 @@ pub struct MultipathSetup {
     pub resequencer: ResequencerConfig,
     /// What certain flows get instead.
     pub rules: Rules,
+    /// What is kept for a path that may go out.
+    pub replay: ReplayConfig,
+    /// What is told of paths beforehand, by their numbers. Of others it is what the mobile node reports, and at the mobile node what its
+    /// interface is configured with.
+    pub told: BTreeMap<PathId, PathConfig>,
 }
 
 impl Default for MultipathSetup {
@@ -47,9 +53,23 @@ impl Default for MultipathSetup {
             scheduler: Scheduler::Auto,
             resequencer: ResequencerConfig::default(),
             rules: Rules::default(),
+            replay: ReplayConfig::default(),
+            told: BTreeMap::new(),
         }
     }
 }
+
+/// Something that happened to a tunnel over several paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MultipathEvent {
+    /// The mobile node.
+    pub home_address: Ipv4Addr,
+    /// What.
+    pub event: BondEvent,
+}
+
+/// More datagrams than this wait for nobody.
+const MOST_PASSED_ON: usize = 65_536;
 
 /// A datagram on its way, shared with what is kept of it.
 type Datagram = Arc<[u8]>;
@@ -103,6 +123,11 @@ pub(super) struct Bonds {
     /// Mobile nodes whose paths may be others.
     changed: Vec<Ipv4Addr>,
     is_mobile: bool,
+    pub(super) events: EventQueue<MultipathEvent>,
+    /// What was passed on and when, where somebody said to fetch it.
+    passed_on: Option<VecDeque<(Instant, Datagram)>>,
+    /// What nobody fetched in time.
+    pub(super) passed_unseen: u64,
     /// Messages that could not be sent, or read.
     pub(super) unsent: u64,
     /// Messages and packets of nobody's path.
@@ -131,6 +156,9 @@ impl Bonds {
             homes: BTreeMap::new(),
             changed: Vec::new(),
             is_mobile,
+            events: EventQueue::default(),
+            passed_on: None,
+            passed_unseen: 0,
             unsent: 0,
             not_ours: 0,
         })
@@ -153,13 +181,15 @@ impl Bonds {
         let bindings = agent.bindings_of(home_address).iter();
         let ways = bindings.filter(|binding| !binding.relayed).filter_map(|binding| {
             let known = binding.path.map(PathProperties::from).unwrap_or_default();
+            let config = PathConfig { rate: known.downlink, weight: 1, ..PathConfig::default() };
+            let path = binding.path_id?;
             Some(Way {
-                path: binding.path_id?,
+                path,
                 here: binding.tunnel.entry,
                 there: binding.care_of,
                 care_of: binding.care_of,
                 interface: None,
-                config: PathConfig { rate: known.downlink, weight: 1, ..PathConfig::default() },
+                config: self.told(path, config),
             })
         });
         self.set_ways(now, home_address, ways.collect());
@@ -178,16 +208,22 @@ impl Bonds {
             let index = interfaces.index_of(path.interface)?;
             let cost = if is_metered(path.interface) { METERED } else { 0 };
             let rate = node.path(path.interface).uplink;
+            let config = PathConfig { rate, cost, weight: 1, ..PathConfig::default() };
             Some(Way {
                 path: path.path,
                 here: path.care_of,
                 there: path.home_agent,
                 care_of: path.care_of,
                 interface: Some((path.interface, index)),
-                config: PathConfig { rate, cost, weight: 1, ..PathConfig::default() },
+                config: self.told(path.path, config),
             })
         });
         self.set_ways(now, home_address, ways.collect());
+    }
+
+    /// What is told of a path, or `config` where nothing is.
+    fn told(&self, path: PathId, config: PathConfig) -> PathConfig {
+        self.setup.told.get(&path).copied().unwrap_or(config)
     }
 
     fn set_ways(&mut self, now: Instant, home_address: Ipv4Addr, ways: Vec<Way>) {
@@ -201,7 +237,8 @@ impl Bonds {
                 dispersion: DispersionConfig { scheduler: setup.scheduler, ..DispersionConfig::default() },
                 resequencer: setup.resequencer,
                 rules: setup.rules.clone(),
-                ..BondConfig::new(key.clone())
+                replay: setup.replay,
+                key: key.clone(),
             };
             Tied { bond: Bond::new(config, random.branch()), ways: Vec::new() }
         });
@@ -338,7 +375,7 @@ impl Bonds {
     /// Sends the messages that are due.
     pub(super) fn send_messages(&mut self, now: Instant) {
         let (socket, unsent) = (&self.socket, &mut self.unsent);
-        for tied in self.tied.values_mut() {
+        for (home_address, tied) in &mut self.tied {
             while let Some((path, bytes)) = tied.bond.poll_message(now) {
                 let Some(way) = tied.ways.iter().find(|way| way.path == path) else { continue };
                 let sent = socket.send(&OutgoingDatagram {
@@ -353,8 +390,30 @@ impl Bonds {
                     *unsent = unsent.saturating_add(1);
                 }
             }
-            // The state of each path is in the status.
-            while tied.bond.poll_event().is_some() {}
+            while let Some(event) = tied.bond.poll_event() {
+                self.events.push(now, MultipathEvent { home_address: *home_address, event });
+            }
+        }
+    }
+
+    /// From now on what is passed on is kept for [`Bonds::poll_passed_on`].
+    pub(super) fn watch(&mut self) {
+        self.passed_on.get_or_insert_default();
+    }
+
+    /// The next datagram that was passed on, and when.
+    pub(super) fn poll_passed_on(&mut self) -> Option<(Instant, Datagram)> {
+        self.passed_on.as_mut()?.pop_front()
+    }
+
+    /// A datagram is passed on.
+    pub(super) fn note_passed_on(&mut self, now: Instant, datagram: &Datagram) {
+        match &mut self.passed_on {
+            Some(waiting) if waiting.len() < MOST_PASSED_ON => {
+                waiting.push_back((now, Arc::clone(datagram)));
+            }
+            Some(_) => self.passed_unseen += 1,
+            None => {}
         }
     }
 
@@ -371,25 +430,29 @@ impl Bonds {
     ) -> Vec<MultipathStatus> {
         let status = |(home_address, tied): (&Ipv4Addr, &Tied)| {
             let (sent, came) = (*tied.bond.counters(), *tied.bond.resequencer().counters());
-            let all: u64 = tied.bond.dispersion().paths().map(|path| path.sent().1).sum();
+            let all: u64 = PathId::all().map(|path| tied.bond.account(path).bytes).sum();
             let paths = tied.ways.iter().filter_map(|way| {
-                let known = tied.bond.dispersion().path(way.path)?;
                 let interface = way.interface.and_then(|(id, _)| name(id));
-                Some(described(now, way, known, interface, all))
+                described(now, way, &tied.bond, interface, all)
             });
+            let auto = self.setup.scheduler == Scheduler::Auto;
             MultipathStatus {
                 home_address: *home_address,
+                mode: auto.then(|| mode(tied.bond.dispersion().auto().mode)),
                 offered: sent.offered,
                 no_path: sent.no_path,
                 transmitted: sent.transmitted,
                 copies: sent.copies,
                 replayed: sent.replayed,
                 stranded: sent.stranded,
+                moves: tied.bond.dispersion().counters().moves,
+                messages: sent.messages_sent,
                 arrived: came.arrived,
                 released: came.released,
                 duplicates: came.duplicates,
                 waited: came.held,
                 late: came.late,
+                given_up: came.passed + came.timed_out + came.no_room,
                 holds: tied.bond.resequencer().holds().0,
                 longest_wait_ms: came.longest_wait.as_secs_f64() * 1000.0,
                 peer_restarts: sent.restarts,
@@ -424,19 +487,28 @@ impl Way {
     }
 }
 
+const fn mode(mode: AutoMode) -> &'static str {
+    match mode {
+        AutoMode::Pinned => "pinned",
+        AutoMode::Tried => "tried",
+        AutoMode::Split => "split",
+    }
+}
+
 fn described(
     now: Instant,
     way: &Way,
-    known: &Path,
+    bond: &Bond<Datagram>,
     interface: Option<String>,
     all: u64,
-) -> MultipathPathStatus {
+) -> Option<MultipathPathStatus> {
+    let (known, account) = (bond.dispersion().path(way.path)?, bond.account(way.path));
     let (estimate, quality) = (known.estimate(), known.quality());
     let ms = |span: std::time::Duration| span.as_secs_f64() * 1000.0;
-    let ((sent_packets, sent_bytes), (received_packets, received_bytes)) = (known.sent(), known.received());
+    let (received_packets, received_bytes) = known.received();
     #[expect(clippy::cast_precision_loss, reason = "a share is told to a thousandth or so")]
-    let share = if all > 0 { sent_bytes as f64 / all as f64 } else { 0.0 };
-    MultipathPathStatus {
+    let share = if all > 0 { account.bytes as f64 / all as f64 } else { 0.0 };
+    Some(MultipathPathStatus {
         path: way.path.number(),
         care_of: way.care_of,
         interface,
@@ -444,21 +516,23 @@ fn described(
         round_trip_ms: estimate.round_trip.map(ms),
         variation_ms: estimate.variation.map(ms),
         least_round_trip_ms: estimate.least_round_trip.map(ms),
-        transit_variation_ms: ms(estimate.transit_variation),
+        transit_variation_ms: estimate.transit.map(|_| ms(estimate.transit_variation)),
         rate: estimate.rate.map(careof_base::DataRate::bits_per_second),
         loss: estimate.loss_permille.map(|permille| f64::from(permille) / 1000.0),
         backlog_ms: ms(known.backlog(now)),
         in_flight: estimate.in_flight,
         share,
-        sent_packets,
-        sent_bytes,
+        sent_packets: account.packets,
+        sent_bytes: account.bytes,
         received_packets,
         received_bytes,
         probes_sent: quality.probes_sent,
         probes_answered: quality.probes_answered,
-    }
+        outages: account.outages,
+        out_for_s: account.out_for(now).as_secs_f64(),
+    })
 }
 
-/// Bytes that a path takes of what its link carries: an outer header, that of several paths, and room for one more header where a
-/// relay is on the way.
-pub(super) const OVERHEAD: u16 = 2 * Ipv4Header::LEN + MultipathHeader::LEN as u16;
+/// Bytes that a path takes of what its link carries: an outer header, and that of several paths. Through a relay it would be a second outer
+/// header more; no carrier has such paths yet.
+pub(super) const OVERHEAD: u16 = Ipv4Header::LEN + MultipathHeader::LEN as u16;

@@ -11,10 +11,11 @@ use careof_wire::tunnel::Encapsulation;
 
 use super::agent::Agent;
 use super::data_plane::{LANES, Uncarried};
+use super::multipath::Bonds;
 use super::status::Overview;
 use super::{
-    AgentCounters, BindingStatus, InterfaceStatus, Ipv4Carrier, PathStatus, RegistrationStatus, Status,
-    StoreError, TunnelStatus, VisitorStatus,
+    AgentCounters, BindingStatus, InterfaceStatus, Ipv4Carrier, MultipathStatus, PathStatus,
+    RegistrationStatus, Status, StoreError, TunnelStatus, VisitorStatus,
 };
 
 const fn word(encapsulation: Encapsulation) -> &'static str {
@@ -99,9 +100,7 @@ impl Ipv4Carrier {
             visitors: Vec::new(),
             registration: self.registration(),
             tunnels: Vec::new(),
-            multipath: self.data.bonds.as_ref().map_or_else(Vec::new, |bonds| {
-                bonds.statuses(now, |id| self.interface_name(id).map(str::to_owned))
-            }),
+            multipath: self.multipath(now),
             assist: self.data.assists.as_ref().map(|assists| assists.status(now)),
             counters: self.counters(),
             handovers: self.events.handovers().cloned().collect(),
@@ -163,11 +162,18 @@ impl Ipv4Carrier {
             visitors,
             registration: self.registration(),
             tunnels: if tells_each { self.tunnels(now, &ALL) } else { Vec::new() },
+            multipath: if tells_each { self.multipath(now) } else { Vec::new() },
             put_in: self.data.put_in.sums(),
             taken_out: self.data.taken_out.sums(),
             assist: self.data.assists.as_ref().map(|assists| assists.overview()),
             counters: self.counters(),
         }
+    }
+
+    /// The tunnels over several paths.
+    fn multipath(&self, now: Instant) -> Vec<MultipathStatus> {
+        let name = |id| self.interface_name(id).map(str::to_owned);
+        self.data.bonds.as_ref().map_or_else(Vec::new, |bonds| bonds.statuses(now, name))
     }
 
     /// The interfaces that the agent uses.
@@ -248,6 +254,8 @@ impl Ipv4Carrier {
 
     fn counters(&self) -> AgentCounters {
         let mut counters = AgentCounters::new();
+        let bonds = self.data.bonds.as_deref();
+        let of_paths = |count: fn(&Bonds) -> u64| bonds.map_or(0, count);
         let mut add = |name: &str, value: u64| {
             counters.insert(name.to_owned(), value);
         };
@@ -281,7 +289,7 @@ impl Ipv4Carrier {
         add("packets-too-long", too_long);
         add("packets-looping", looping);
         add("packets-malformed", malformed);
-        add("packets-not-ours", not_ours);
+        add("packets-not-ours", not_ours + of_paths(|bonds| bonds.not_ours));
         add("packets-other-encapsulation", other_encapsulation);
         add("errors-unproven", unproven);
         add("packets-unreachable", unreachable);
@@ -293,7 +301,8 @@ impl Ipv4Carrier {
         add("packets-overrun", overrun.map(u64::from).sum());
         add("errors-suppressed", self.data.limit.suppressed);
         add("announcements-sent", self.announcements.sent);
-        add("events-lost", self.events.lost);
+        add("path-messages-unsent", of_paths(|bonds| bonds.unsent));
+        add("events-lost", self.events.lost + of_paths(|bonds| bonds.events.lost + bonds.passed_unseen));
         add("bindings-saved", self.persistence.saved);
         add("bindings-not-saved", self.persistence.failed);
         add("bindings-restored", self.persistence.restored);

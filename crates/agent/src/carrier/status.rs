@@ -89,6 +89,8 @@ pub struct PathStatus {
 pub struct MultipathStatus {
     /// The mobile node.
     pub home_address: Ipv4Addr,
+    /// With `auto`, how flows go that find their path full: `pinned`, `tried` or `split`.
+    pub mode: Option<&'static str>,
     /// Packets that were to be sent.
     pub offered: u64,
     /// Of these, packets for which no path worked: dropped.
@@ -101,6 +103,10 @@ pub struct MultipathStatus {
     pub replayed: u64,
     /// Packets on a path that had gone out which no other path could take.
     pub stranded: u64,
+    /// Times that a flow changed its path.
+    pub moves: u64,
+    /// Messages about paths that were sent.
+    pub messages: u64,
     /// Packets that came.
     pub arrived: u64,
     /// Of these, packets that were passed on.
@@ -111,6 +117,8 @@ pub struct MultipathStatus {
     pub waited: u64,
     /// Packets that came after later ones of their flow were passed on.
     pub late: u64,
+    /// Packets that were missing and no longer waited for.
+    pub given_up: u64,
     /// Packets that wait now.
     pub holds: usize,
     /// The longest that a packet has waited, milliseconds.
@@ -139,7 +147,7 @@ pub struct MultipathPathStatus {
     /// The least round trip of late, milliseconds.
     pub least_round_trip_ms: Option<f64>,
     /// How far one-way delays of successive packets are apart in the mean, milliseconds.
-    pub transit_variation_ms: f64,
+    pub transit_variation_ms: Option<f64>,
     /// What it is expected to carry, bit/s.
     pub rate: Option<u64>,
     /// Packets lost, 0 to 1.
@@ -150,11 +158,11 @@ pub struct MultipathPathStatus {
     pub in_flight: u64,
     /// Of all bytes sent, 0 to 1.
     pub share: f64,
-    /// Packets sent.
-    pub sent_packets: u32,
+    /// Packets sent, whatever became of the path in between.
+    pub sent_packets: u64,
     /// Bytes of these, without the tunnel's headers.
     pub sent_bytes: u64,
-    /// Packets received.
+    /// Packets received since it is a path.
     pub received_packets: u32,
     /// Bytes of these.
     pub received_bytes: u64,
@@ -162,6 +170,10 @@ pub struct MultipathPathStatus {
     pub probes_sent: u64,
     /// Probes answered.
     pub probes_answered: u64,
+    /// Times that this end took it for out.
+    pub outages: u64,
+    /// For how long it did, all in all, seconds.
+    pub out_for_s: f64,
 }
 
 /// A binding of a home agent or correspondent node.
@@ -389,6 +401,8 @@ pub(crate) struct Overview {
     pub(crate) registration: Option<RegistrationStatus>,
     /// All tunnels; none when they are of too many mobile nodes.
     pub(crate) tunnels: Vec<TunnelStatus>,
+    /// Those over several paths, as well.
+    pub(crate) multipath: Vec<MultipathStatus>,
     /// Datagrams put into tunnels, and their bytes.
     pub(crate) put_in: (u64, u64),
     /// Datagrams taken out of tunnels, and their bytes.

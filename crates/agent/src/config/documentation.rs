@@ -127,6 +127,13 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_host_changes_pending` | | Routes, proxied addresses and neighbours that wait to be put into the host after a start, or after changes that came too fast to be read. |
 | `careof_tunnelled_packets_total`, `careof_tunnelled_bytes_total` | `direction` | Datagrams put into tunnels (`out`) and taken out of them (`in`), all tunnels together. |
 | `careof_tunnel_packets_total`, `careof_tunnel_bytes_total` | `here`, `there`, `direction` | The same for each tunnel, while they are of at most `tunnels_up_to` mobile nodes. |
+| `careof_multipath_packets_total` | `home_address`, `what` | With `[multipath]`, and so the next ones: packets that were `offered` to a tunnel, found `no-path`, were `copied` or `replayed`; that `arrived`, were `duplicate`, `waited` for earlier ones, were `late`; and those missing that were `given-up`. |
+| `careof_multipath_path_state` | `home_address`, `path`, `state` | 1 for the state in which the path is (`unknown`, `alive`, `suspect`, `silent`), 0 for the others. |
+| `careof_multipath_path_bytes_total` | `home_address`, `path`, `direction` | Bytes put on the path (`out`) and come by it (`in`). |
+| `careof_multipath_path_share` | `home_address`, `path` | Of all bytes put on paths, 0 to 1. |
+| `careof_multipath_path_outages_total`, `careof_multipath_path_out_seconds` | `home_address`, `path` | How often this end took the path for out, and for how long all in all. |
+| `careof_multipath_path_round_trip_seconds`, `careof_multipath_path_variation_seconds` | `home_address`, `path` | Round trip, smoothed; how far one-way delays of successive packets are apart. |
+| `careof_multipath_path_loss_ratio`, `careof_multipath_path_rate_bits_per_second` | `home_address`, `path` | What is lost on the way out; what the path is expected to carry. |
 | `careof_dropped_total` | `cause` | Messages without effect. |
 | `careof_denied_total` | `code` | Mobile IPv4: registrations denied, sent by an agent, received by a mobile node. |
 | `careof_refused_total` | `status` | Mobile IPv6: Binding Updates refused: by this home agent or correspondent node, or of this mobile node. |
@@ -192,14 +199,14 @@ it has to know. Over one link each connection gets what that link carries; over 
   measured to be apart.
 - RFC 5648 says that a flow should use one care-of address at a time, lest its packets come out of order. `dispersion = \"per-flow\"` obeys;
   `\"auto\"` does as long as one path is enough for the flow, and departs from it otherwise, because order is restored at the tunnel's end.
-- Packets carry 44 bytes more than the datagram itself. The tunnel device has room for that and for one more header (`tunnel_mtu` less 44).
+- Packets carry 44 bytes more than the datagram itself. The tunnel device leaves room for that (`tunnel_mtu` less 24).
 - Firewalls between both ends have to let UDP port 1021 and protocol 47 through, both ways.
 - Messages about paths are authenticated with the key of mobile node and home agent; of several keys of a mobile node the home agent takes the first.
 
 `careof-agent paths` shows each path: whether it works, round trip, loss, what it carries, and what passes there now. `careof-agent
 status --json` has the same under `multipath`.
 
-Not supported yet: relays, several links over Mobile IPv6, metrics for each path.
+Not supported yet: relays, several links over Mobile IPv6.
 
 ";
 

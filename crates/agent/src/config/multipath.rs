@@ -53,7 +53,8 @@ pub(super) fn multipath(
         bytes: bytes.unwrap_or(kept.bytes),
         ..kept
     };
-    let setup = MultipathSetup { scheduler, resequencer, rules: Rules::new(rules.unwrap_or_default()) };
+    let setup =
+        MultipathSetup { scheduler, resequencer, rules: Rules::new(rules.unwrap_or_default()), ..defaults };
     Some(Multipath { setup, form: form.unwrap_or_default() })
 }
 

@@ -13,7 +13,7 @@ use prometheus_client::metrics::{MetricType, TypedMetric as _};
 use prometheus_client::registry::Registry;
 
 use crate::carrier::Overview;
-use crate::{PathStatus, Role};
+use crate::{MultipathPathStatus, MultipathStatus, PathStatus, Role};
 
 /// Bounds of the buckets in which registrations are counted, seconds: from a link nearby to a satellite and a few
 /// retransmissions.
@@ -101,6 +101,18 @@ struct Snapshot {
     tally: Tally,
 }
 
+/// What is known of a path, as statuses call it.
+const PATH_STATES: [&str; 4] = ["unknown", "alive", "suspect", "silent"];
+
+fn of_tunnel(one: &MultipathStatus, label: &'static str, value: &str) -> Labels<2> {
+    [("home_address", one.home_address.to_string()), (label, value.to_owned())]
+}
+
+fn of_path(one: &MultipathStatus, path: &MultipathPathStatus, label: &'static str, value: &str) -> Labels<3> {
+    let [home_address, last] = of_tunnel(one, label, value);
+    [home_address, ("path", path.path.to_string()), last]
+}
+
 type Labels<const N: usize> = [(&'static str, String); N];
 
 /// One metric with its values by label.
@@ -147,6 +159,7 @@ impl Collector for Snapshot {
         let mut writer = Writer(encoder);
         self.agent(&mut writer)?;
         self.tunnels(&mut writer)?;
+        self.multipath(&mut writer)?;
         self.counters(&mut writer)?;
         self.assist(&mut writer)?;
         self.daemon(&mut writer)
@@ -225,12 +238,11 @@ impl Snapshot {
     fn paths(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let paths = || self.status.interfaces.iter().filter_map(|one| Some((&one.name, one.path.as_ref()?)));
         let by = |name: &str| [("interface", name.to_owned())];
-        const STATES: [&str; 4] = ["unknown", "alive", "suspect", "silent"];
         writer.gauges(
             "path_state",
             "Whether the path through the interface is in this state",
             paths().flat_map(|(name, path)| {
-                STATES.map(|state| {
+                PATH_STATES.map(|state| {
                     let labels = [("interface", name.clone()), ("state", state.to_owned())];
                     (labels, f64::from(u8::from(path.state == state)))
                 })
@@ -313,6 +325,76 @@ impl Snapshot {
                 .iter()
                 .flat_map(|one| [(ends(one, "out"), one.bytes_out), (ends(one, "in"), one.bytes_in)]),
         )
+    }
+
+    /// What tunnels over several paths do, and each of their paths.
+    fn multipath(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let all = &self.status.multipath;
+        if all.is_empty() {
+            return Ok(());
+        }
+        writer.counters(
+            "multipath_packets",
+            "Packets of a tunnel over several paths, by what became of them",
+            all.iter().flat_map(|one| {
+                [
+                    ("offered", one.offered),
+                    ("no-path", one.no_path),
+                    ("copied", one.copies),
+                    ("replayed", one.replayed),
+                    ("arrived", one.arrived),
+                    ("duplicate", one.duplicates),
+                    ("waited", one.waited),
+                    ("late", one.late),
+                    ("given-up", one.given_up),
+                ]
+                .map(|(what, count)| (of_tunnel(one, "what", what), count))
+            }),
+        )?;
+        let paths = || all.iter().flat_map(|one| one.paths.iter().map(move |path| (one, path)));
+        writer.gauges(
+            "multipath_path_state",
+            "Whether the path is in this state",
+            paths().flat_map(|(one, path)| {
+                PATH_STATES.map(|state| {
+                    (of_path(one, path, "state", state), f64::from(u8::from(path.state == state)))
+                })
+            }),
+        )?;
+        writer.counters(
+            "multipath_path_bytes",
+            "Bytes put on the path (out) and come by it (in), without the tunnel's headers",
+            paths().flat_map(|(one, path)| {
+                [("out", path.sent_bytes), ("in", path.received_bytes)]
+                    .map(|(direction, bytes)| (of_path(one, path, "direction", direction), bytes))
+            }),
+        )?;
+        let plain = |one: &MultipathStatus, path: &MultipathPathStatus| {
+            let [home_address, path, _] = of_path(one, path, "", "");
+            [home_address, path]
+        };
+        let help = "Times that this end took the path for out";
+        let outages = paths().map(|(one, path)| (plain(one, path), path.outages));
+        writer.counters("multipath_path_outages", help, outages)?;
+        let gauge = |pick: fn(&MultipathPathStatus) -> Option<f64>| {
+            paths().filter_map(move |(one, path)| Some((plain(one, path), pick(path)?)))
+        };
+        let help = "For how long it did, all in all";
+        writer.gauges("multipath_path_out_seconds", help, gauge(|path| Some(path.out_for_s)))?;
+        let help = "Of all bytes put on paths, 0 to 1";
+        writer.gauges("multipath_path_share", help, gauge(|path| Some(path.share)))?;
+        let help = "Round trip by the path, smoothed";
+        let round_trips = gauge(|path| Some(path.round_trip_ms? / 1000.0));
+        writer.gauges("multipath_path_round_trip_seconds", help, round_trips)?;
+        let help = "How far one-way delays of successive packets are apart in the mean";
+        let variations = gauge(|path| Some(path.transit_variation_ms? / 1000.0));
+        writer.gauges("multipath_path_variation_seconds", help, variations)?;
+        let help = "What is lost on the way out, of 1";
+        writer.gauges("multipath_path_loss_ratio", help, gauge(|path| path.loss))?;
+        let help = "What the path is expected to carry away from here";
+        // Whole numbers up to 2^53 are told exactly.
+        let rates = gauge(|path| path.rate.map(|rate| rate as f64));
+        writer.gauges("multipath_path_rate_bits_per_second", help, rates)
     }
 
     /// The agent's counters: those of a family under the name of the family.
@@ -444,6 +526,50 @@ mod tests {
                 packets_in: 0,
                 bytes_in: 0,
             }],
+            multipath: vec![MultipathStatus {
+                home_address: Ipv4Addr::new(192, 0, 2, 10),
+                mode: Some("split"),
+                offered: 90,
+                no_path: 1,
+                transmitted: 99,
+                copies: 2,
+                replayed: 8,
+                stranded: 0,
+                moves: 3,
+                messages: 40,
+                arrived: 50,
+                released: 48,
+                duplicates: 2,
+                waited: 7,
+                late: 1,
+                given_up: 4,
+                holds: 0,
+                longest_wait_ms: 30.0,
+                peer_restarts: 0,
+                paths: vec![MultipathPathStatus {
+                    path: 1,
+                    care_of: Ipv4Addr::new(10, 0, 0, 7),
+                    interface: None,
+                    state: "alive",
+                    round_trip_ms: Some(40.0),
+                    variation_ms: Some(2.0),
+                    least_round_trip_ms: Some(38.0),
+                    transit_variation_ms: None,
+                    rate: Some(2_000_000),
+                    loss: Some(0.02),
+                    backlog_ms: 0.0,
+                    in_flight: 0,
+                    share: 0.25,
+                    sent_packets: 25,
+                    sent_bytes: 25_000,
+                    received_packets: 12,
+                    received_bytes: 600,
+                    probes_sent: 9,
+                    probes_answered: 9,
+                    outages: 1,
+                    out_for_s: 1.5,
+                }],
+            }],
             put_in: (6, 6000),
             taken_out: (4, 400),
             counters: counters
@@ -512,6 +638,10 @@ mod tests {
             "careof_path_avoided{interface=\"wlan0\"} 1.0",
             "careof_path_loss_ratio{interface=\"wlan0\",direction=\"out\"} 0.05",
             "careof_path_probes_total{interface=\"wlan0\",outcome=\"answered\"} 2",
+            "careof_multipath_packets_total{home_address=\"192.0.2.10\",what=\"replayed\"} 8",
+            "careof_multipath_path_bytes_total{home_address=\"192.0.2.10\",path=\"1\",direction=\"out\"} 25000",
+            "careof_multipath_path_round_trip_seconds{home_address=\"192.0.2.10\",path=\"1\"} 0.04",
+            "careof_multipath_path_out_seconds{home_address=\"192.0.2.10\",path=\"1\"} 1.5",
             "careof_assist_total{what=\"replayed\"} 4",
             "careof_assist_stored_bytes 3000.0",
             "careof_handovers_total{outcome=\"registered\"} 1",

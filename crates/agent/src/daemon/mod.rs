@@ -369,6 +369,9 @@ impl Daemon {
             self.tally.count(&event);
             self.reporter.event(at, &self.carrier, &event);
         }
+        while let Some((at, event)) = self.carrier.poll_multipath_event() {
+            self.reporter.multipath(at, &event);
+        }
         while let Some((at, event)) = self.carrier.poll_ipv6_event() {
             self.tally.count_ipv6(&event);
             self.reporter.ipv6_event(at, &self.carrier, &event);

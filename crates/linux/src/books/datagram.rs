@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
 
 use careof_base::Instant;
+use careof_mobility::multipath::PATH_PORT;
 use careof_mobility::v4::REGISTRATION_PORT;
 use careof_plan::{describe, describe_ipv6};
 use careof_wire::icmpv6::QuotedPacket;
@@ -11,7 +12,7 @@ use careof_wire::ipv4::{self, Ipv4Header};
 use careof_wire::ipv6::{self, FragmentHeader, Ipv6Header, is_link_local};
 use careof_wire::micro;
 use careof_wire::mip6::DSMIPV6_PORT;
-use careof_wire::tunnel::{decapsulate, decapsulate_ipv6, decapsulate_ipv6_in_ipv4};
+use careof_wire::tunnel::{MultipathHeader, decapsulate, decapsulate_ipv6, decapsulate_ipv6_in_ipv4};
 use careof_wire::udp::UdpHeader;
 use careof_wire::{Segment, protocol};
 
@@ -54,8 +55,18 @@ fn unwrapped(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
             let is_of_mobility = ports.destination_port == DSMIPV6_PORT && is_ipv6(inside);
             is_of_mobility.then_some(Cow::Borrowed(inside))
         }
-        _ => decapsulate(bytes).ok().map(|inside| inside.datagram),
+        _ => match of_several_paths(bytes) {
+            Some(inside) => Some(Cow::Borrowed(inside)),
+            None => decapsulate(bytes).ok().map(|inside| inside.datagram),
+        },
     }
+}
+
+/// What is in a tunnel over several paths, where `bytes` are of one.
+pub(super) fn of_several_paths(bytes: &[u8]) -> Option<&[u8]> {
+    let (header, payload) = Ipv4Header::parse(bytes).ok()?;
+    let is_whole = header.protocol == protocol::GRE && !header.is_fragment();
+    MultipathHeader::parse(payload).ok().filter(|_| is_whole).map(|(_, inside)| inside)
 }
 
 /// A whole datagram.
@@ -203,7 +214,9 @@ fn is_of_link(address: IpAddr) -> bool {
 fn is_of_mobility(datagram: &[u8]) -> bool {
     let port =
         |at: usize| datagram.get(at..at + 2).and_then(|port| port.try_into().ok()).map(u16::from_be_bytes);
-    let is_one = |port: Option<u16>| [Some(REGISTRATION_PORT), Some(micro::PORT)].contains(&port);
+    let is_one = |port: Option<u16>| {
+        port.is_some_and(|port| [REGISTRATION_PORT, micro::PORT, PATH_PORT].contains(&port))
+    };
     is_one(port(0)) || is_one(port(2))
 }
 

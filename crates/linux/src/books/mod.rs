@@ -52,6 +52,10 @@ pub(crate) enum Record {
     Seen(Box<Seen>),
     /// An agent told something.
     Agent { node: NodeId, event: Box<AgentEvent> },
+    /// A path of several went out, or came back.
+    PathNews { node: NodeId, phase: &'static str, way: Option<OneWayId>, text: &'static str },
+    /// A datagram came out of a tunnel over several paths in its turn.
+    PassedOn { node: NodeId, datagram: Arc<[u8]> },
     /// A sender did something that was told of a handover.
     Told(Deed),
     /// A router or a mobile node of a domain told something.
@@ -449,6 +453,10 @@ impl Books {
                     roaming.on_ready(0, at, carries);
                 }
             }
+            Record::PathNews { node, phase, way, text } => {
+                self.note_handover(at, node, way, phase, text);
+            }
+            Record::PassedOn { node, datagram } => self.enter_passed_on(at, node, &datagram),
             Record::Told(deed) => self.enter_deed(at, &deed),
             Record::Announced { text, way } => {
                 let node = self.topology.entrance(way);

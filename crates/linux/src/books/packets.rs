@@ -15,7 +15,7 @@ use careof_wire::mptcp::{DataMapping, MptcpOptions};
 use careof_wire::{Flags, Segment, icmp, icmpv6};
 
 use super::connection::{Connection, Sent, Stretch};
-use super::datagram::{Datagram, Reassembler, innermost};
+use super::datagram::{Datagram, Reassembler, innermost, of_several_paths};
 use super::datagrams::Entry;
 use super::{Books, Multipath, NewConnection, Record};
 
@@ -71,6 +71,7 @@ impl Books {
         let at = sighting.at.max(self.settled);
         let whole = innermost(sighting.bytes);
         let mut is_tunnelled = whole.len() < sighting.bytes.len();
+        let is_dispersed = of_several_paths(sighting.bytes).is_some();
         let inner = Datagram::parse(&whole);
         let destination = inner.as_ref().map(|inner| inner.destination);
         let content = inner.as_ref().map_or_else(|| careof_plan::of_bytes(sighting.bytes), Datagram::content);
@@ -101,6 +102,8 @@ impl Books {
         // Whether its host sends it here, and has not done so before.
         let leaves = enters && !is_moved;
         let arrives = sighting.passage == Passage::Left;
+        // A segment that several paths carry arrives when its turn has come; one that is cut, when its host has it whole.
+        let mut in_turn = is_dispersed && !fragment;
         // A fragment says nothing before it is whole, and then says what the whole does. One that is lost on its way is
         // no part of what arrives.
         let reassembled =
@@ -108,6 +111,7 @@ impl Books {
         let reassembled = reassembled.as_deref().map(|whole| {
             let inside = innermost(whole);
             is_tunnelled |= inside.len() < whole.len();
+            in_turn |= of_several_paths(whole).is_some();
             inside
         });
         let inner = match &reassembled {
@@ -128,7 +132,7 @@ impl Books {
             Some(inner) => {
                 let stretch =
                     if is_tunnelled || self.is_mobile_nodes(way) { Stretch::Mobile } else { Stretch::Fixed };
-                self.understand(inner, stretch, node, leaves, arrives)
+                self.understand(inner, stretch, node, leaves, (arrives, in_turn))
             }
             None => What::Other,
         };
@@ -143,7 +147,8 @@ impl Books {
             content,
             what,
         };
-        if !self.copies {
+        // Of several paths another one may yet carry what this one has lost.
+        if !self.copies && !is_dispersed && !in_turn {
             if arrives && self.ends_here(&seen) {
                 self.datagrams.forget(subject.1, subject.0);
             }
@@ -233,7 +238,7 @@ impl Books {
         stretch: Stretch,
         node: NodeId,
         leaves: bool,
-        arrives: bool,
+        (arrives, in_turn): (bool, bool),
     ) -> What {
         if inner.is_signalling() {
             return self.message(inner, node, leaves, arrives);
@@ -247,12 +252,32 @@ impl Books {
         let mapping = options.and_then(|options| options.mapping);
         let place = if leaves && ends[side.index()].node == node {
             Place::Start
-        } else if arrives && ends[side.peer().index()].node == node {
+        } else if arrives && !in_turn && ends[side.peer().index()].node == node {
             Place::End
         } else {
             Place::Middle
         };
         What::Segment { connection, side, segment: Box::new(segment), mapping, place }
+    }
+
+    /// A datagram came out of a tunnel over several paths at `node`, in its turn.
+    pub(super) fn enter_passed_on(&mut self, at: Instant, node: NodeId, bytes: &[u8]) {
+        let Some(datagram) = Datagram::parse(bytes).filter(|datagram| !datagram.is_fragment()) else {
+            return;
+        };
+        let Some(segment) = datagram.segment() else { return };
+        let known = self.connection_of(&datagram, &segment, Stretch::Mobile, node, false);
+        let Some((connection, side)) = known else { return };
+        if self.connections[connection].ends[side.peer().index()].node != node {
+            return;
+        }
+        let content = datagram.content();
+        let packet = self.datagrams.whole(at, content);
+        let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.enter_segment_received(at, connection, side, &segment, (packet, size));
+        if !self.copies {
+            self.datagrams.forget(content, packet);
+        }
     }
 
     fn message(&self, datagram: &Datagram<'_>, node: NodeId, leaves: bool, arrives: bool) -> What {
@@ -418,10 +443,12 @@ impl Books {
     fn enter_meaning(&mut self, at: Instant, seen: &Seen) {
         match &seen.what {
             What::Segment { connection, side, segment, mapping, place: Place::Start } => {
-                self.enter_segment_sent(at, (*connection, *side), (segment, *mapping), seen);
+                let packet = (seen.subject, seen.size_bytes);
+                self.enter_segment_sent(at, (*connection, *side), (segment, *mapping), packet);
             }
             What::Segment { connection, side, segment, place: Place::End, .. } => {
-                self.enter_segment_received(at, *connection, *side, segment, seen);
+                let packet = (seen.subject, seen.size_bytes);
+                self.enter_segment_received(at, *connection, *side, segment, packet);
             }
             What::Message { node, sent, message, text } if self.log.is_on() => {
                 let detail = self.log.detail(format_args!("{text}"));
@@ -443,7 +470,7 @@ impl Books {
         at: Instant,
         (id, side): (usize, Side),
         (segment, mapping): (&Segment, Option<DataMapping>),
-        seen: &Seen,
+        packet: (u64, u32),
     ) {
         if segment.payload_len > 0 {
             self.measure_program(at, id, side);
@@ -472,25 +499,32 @@ impl Books {
                 sent.retransmission |= again;
             }
             let transmission = self.flow_metrics[index].on_segment_sent(range, sent.retransmission);
-            self.transmissions.insert(seen.subject, transmission);
+            self.transmissions.insert(packet.0, transmission);
             while self.transmissions.len() > MOST_TRANSMISSIONS {
                 self.transmissions.pop_first();
             }
         }
         if self.connections[id].is_traced(side) {
-            let record = segment_record(seen, segment, sent);
+            let record = segment_record(packet, segment, sent);
             self.log.push(Event::segment_sent(at, node, flow, record));
         }
     }
 
-    fn enter_segment_received(&mut self, at: Instant, id: usize, side: Side, segment: &Segment, seen: &Seen) {
+    fn enter_segment_received(
+        &mut self,
+        at: Instant,
+        id: usize,
+        side: Side,
+        segment: &Segment,
+        packet: (u64, u32),
+    ) {
         let connection = &mut self.connections[id];
         let mut arrived = connection.arrived(side, segment);
         let flow = usize::from(connection.flow);
         let node = TraceNode(connection.ends[side.peer().index()].node.0);
         let length = i64::from(segment.seq_len());
         let measured = connection.ends[side.index()].measured;
-        let transmission = self.transmissions.get(&seen.subject).copied();
+        let transmission = self.transmissions.get(&packet.0).copied();
         if let (Some(index), Some(transmission)) = (measured, transmission) {
             arrived.retransmission = transmission.is_retransmission();
             let space = self.data_spaces.get(&index);
@@ -500,7 +534,7 @@ impl Books {
             };
             self.flow_metrics[index].on_segment_arrival(range, transmission);
             if !self.copies {
-                self.transmissions.remove(&seen.subject);
+                self.transmissions.remove(&packet.0);
             }
         }
         let traced_as = TraceFlow(connection.traced_as);
@@ -518,7 +552,7 @@ impl Books {
             }
         }
         if self.connections[id].is_traced(side.peer()) {
-            let record = segment_record(seen, segment, arrived);
+            let record = segment_record(packet, segment, arrived);
             self.log.push(Event::segment_received(at, node, traced_as, record));
         }
         if self.flows[flow].is_open_ended && length > 0 {
@@ -573,10 +607,10 @@ const fn is_dropped(passage: Passage) -> bool {
     }
 }
 
-fn segment_record(seen: &Seen, segment: &Segment, sent: Sent) -> SegmentRecord {
+fn segment_record((packet, size_bytes): (u64, u32), segment: &Segment, sent: Sent) -> SegmentRecord {
     SegmentRecord {
-        packet: seen.subject,
-        size_bytes: seen.size_bytes,
+        packet,
+        size_bytes,
         seq: sent.seq,
         ack: sent.ack,
         len_bytes: segment.payload_len.into(),

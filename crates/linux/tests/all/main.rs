@@ -13,6 +13,7 @@ mod media;
 mod micro_mobility;
 mod mobile_ipv6;
 mod mptcp;
+mod multipath;
 mod path_mtu;
 mod quic;
 mod several_mobile_nodes;

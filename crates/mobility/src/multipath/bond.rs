@@ -13,6 +13,7 @@ use super::bond_counters::{BondCounters, BondDrop};
 use super::dispersion::{Choice, Dispersion, DispersionConfig, Packet};
 use super::owed::{Owed, OwedPackets, ReplayConfig};
 use super::path::{PathChange, PathConfig};
+use super::path_account::PathAccount;
 use super::path_id::{MAX_PATHS, PathId};
 use super::resequencer::{Resequencer, ResequencerConfig};
 use super::rules::{FlowFields, Rules};
@@ -127,6 +128,7 @@ pub struct Bond<P> {
     transmits: VecDeque<BondTransmit<P>>,
     events: VecDeque<BondEvent>,
     counters: BondCounters,
+    accounts: [PathAccount; MAX_PATHS],
     incarnation: u32,
     /// The other end's, and what was heard that may be one.
     peer: Option<u32>,
@@ -156,6 +158,7 @@ impl<P: Clone> Bond<P> {
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             counters: BondCounters::default(),
+            accounts: [PathAccount::default(); MAX_PATHS],
             incarnation,
             peer: None,
             heard: None,
@@ -178,6 +181,9 @@ impl<P: Clone> Bond<P> {
         if let Some(newest) = self.newest.get_mut(path.index()) {
             *newest = None;
         }
+        if let Some(account) = self.accounts.get_mut(path.index()) {
+            account.end_outage(now);
+        }
         self.leave(now, path);
     }
 
@@ -190,6 +196,9 @@ impl<P: Clone> Bond<P> {
 
     fn changed(&mut self, now: Instant, path: PathId, change: PathChange) {
         self.events.push_back(BondEvent::Path { path, change });
+        if let Some(account) = self.accounts.get_mut(path.index()) {
+            account.changed(now, change);
+        }
         if change == PathChange::Out {
             self.leave(now, path);
         }
@@ -220,6 +229,9 @@ impl<P: Clone> Bond<P> {
         let Owed { len, payload, .. } = owed;
         let Some(header) = self.dispersion.header(now, choice, path, len, payload) else { return false };
         self.counters.transmitted = self.counters.transmitted.saturating_add(1);
+        if let Some(account) = self.accounts.get_mut(path.index()) {
+            account.sent(len);
+        }
         let packet = if self.owed.keeps() && choice.paths.len() == 1 {
             let packet = owed.packet.clone();
             let owed = Owed { path_sequence: header.path_sequence, ..owed };
@@ -392,6 +404,12 @@ impl<P: Clone> Bond<P> {
     #[must_use]
     pub const fn counters(&self) -> &BondCounters {
         &self.counters
+    }
+
+    /// What this end has done with a path so far.
+    #[must_use]
+    pub fn account(&self, path: PathId) -> PathAccount {
+        self.accounts.get(path.index()).copied().unwrap_or_default()
     }
 
     /// The paths, and what is known of them.

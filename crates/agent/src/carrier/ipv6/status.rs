@@ -175,6 +175,7 @@ impl Ipv6Carrier {
             visitors: 0,
             registration: self.registration_status(),
             tunnels: self.few_tunnels(most),
+            multipath: Vec::new(),
             put_in: self.carried.tunnelled_out.sums(),
             taken_out: self.carried.tunnelled_in.sums(),
             assist: self.assists.as_ref().map(|assists| assists.overview()),

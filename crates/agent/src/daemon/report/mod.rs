@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr};
 
 use careof_base::Instant;
+use careof_mobility::multipath::{BondEvent, PathChange};
 use careof_mobility::v4::{
     AgentEvent, AgentLoss, ArpEvent, Change, DropReason, Event, RegistrationEvent, RegistrationStep,
     VisitorChanged,
@@ -12,7 +13,7 @@ use careof_mobility::{HandoverEvent, HandoverFailure, HandoverStyle, InterfaceId
 use careof_wire::mip4::ReplyCode;
 
 use super::throttle::Throttle;
-use crate::Carrier;
+use crate::{Carrier, MultipathEvent};
 
 /// Writes the log of one agent.
 #[derive(Debug, Default)]
@@ -113,6 +114,24 @@ impl Reporter {
                     _ => None,
                 };
                 line!(self, now, WARN, "dropped", cause = reason.name(), %source, hint, "Message dropped");
+            }
+        }
+    }
+
+    /// Writes what happened to a tunnel over several paths.
+    pub(super) fn multipath(&mut self, now: Instant, event: &MultipathEvent) {
+        let home_address = event.home_address;
+        match event.event {
+            BondEvent::Path { path, change: PathChange::Out } => {
+                let path = path.number();
+                line!(self, now, WARN, "path", %home_address, path, "Path out");
+            }
+            BondEvent::Path { path, change: PathChange::Back } => {
+                let path = path.number();
+                line!(self, now, INFO, "path", %home_address, path, "Path back");
+            }
+            BondEvent::PeerRestarted => {
+                line!(self, now, INFO, "path", %home_address, "The other end has begun anew");
             }
         }
     }

@@ -9,5 +9,6 @@ mod faults;
 mod hierarchical;
 mod ipv6;
 mod measurements;
+mod multipath;
 mod service;
 pub(crate) mod support;

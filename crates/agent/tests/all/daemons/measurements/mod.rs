@@ -3,6 +3,7 @@
 //!
 //! `RUNS`, `MINUTES` and `AT_ONCE` in the environment say how much of it is done, and how much at the same time.
 
+mod multipath;
 mod paths;
 mod soft_handovers;
 mod transfer;

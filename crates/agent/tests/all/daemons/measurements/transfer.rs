@@ -78,6 +78,15 @@ impl Transfer {
         before.checked_sub(1).map_or(0, |last| arrivals[last].1)
     }
 
+    /// The longest time between `from` and `to` in which nothing came.
+    pub(super) fn longest_silence(&self, from: Instant, to: Instant) -> Option<Duration> {
+        let arrivals = self.arrivals.lock().unwrap();
+        let times = arrivals.iter().map(|(arrived, _)| *arrived);
+        let within: Vec<Instant> = times.filter(|arrived| (from..=to).contains(arrived)).collect();
+        let ends = within.iter().copied().chain([to]);
+        std::iter::once(from).chain(within.iter().copied()).zip(ends).map(|(begin, end)| end - begin).max()
+    }
+
     /// When something came for the first time after `at`.
     pub(super) fn first_after(&self, at: Instant) -> Option<Instant> {
         let arrivals = self.arrivals.lock().unwrap();

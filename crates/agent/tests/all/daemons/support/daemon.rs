@@ -204,6 +204,19 @@ impl Daemon {
         interfaces.clone().find(|known| known["name"] == interface).unwrap()["path"].clone()
     }
 
+    /// How many paths of a tunnel over several work, as this end has it.
+    pub(crate) fn working_paths(&self) -> usize {
+        let status = self.status();
+        let paths = status["multipath"][0]["paths"].as_array().cloned().unwrap_or_default();
+        paths.iter().filter(|path| path["state"] == "alive").count()
+    }
+
+    /// Waits until so many paths of a tunnel over several work.
+    #[track_caller]
+    pub(crate) fn wait_for_working_paths(&self, count: usize) {
+        wait_until(&format!("{:?} has {count} paths", self.name), || self.working_paths() == count);
+    }
+
     /// What `careof-agent status --json` says.
     pub(crate) fn status(&self) -> Value {
         let output = self.asker().output().unwrap();

@@ -110,22 +110,8 @@ impl Network {
         }
         let options = Options { timing: Timing::Timer, seed, ..Options::default() };
         let emulator = Emulator::start(Clock::start(), options).unwrap();
-        let access = |name: &'static str, number: u8, law: Config| {
-            let (address, gateway) = (Ipv4Addr::new(10, number, 0, 2), Ipv4Addr::new(10, number, 0, 1));
-            let config = |name, address: Ipv4Addr| InterfaceConfig::new(name, address.into(), 24);
-            let tun = mobile.attach(&config(name, address)).unwrap();
-            let other = router.attach(&config(&format!("{name}-r"), gateway)).unwrap();
-            let spec = LinkSpec {
-                name: name.to_owned(),
-                a: other,
-                b: tun.try_clone().unwrap(),
-                forward: law.clone(),
-                backward: law,
-            };
-            let link = emulator.add_link(spec).unwrap();
-            Access { name, address, router: gateway, metric: u32::from(number) * 100, link, tun }
-        };
         let [wlan, gsm] = laws;
+        let access = |name, number, law| access((&mobile, &router), &emulator, (name, number), law);
         let (wlan, gsm) = (access("wlan0", 1, wlan), access("gsm0", 2, gsm));
         let network = Self {
             correspondent,
@@ -142,6 +128,13 @@ impl Network {
         network.restore_default_route(&network.wlan);
         network.restore_default_route(&network.gsm);
         network
+    }
+
+    /// A third access link, `lte0`.
+    pub(crate) fn attach_third(&self, law: Config) -> Access {
+        let third = access((&self.mobile, &self.router), &self.emulator, ("lte0", 3), law);
+        self.restore_default_route(&third);
+        third
     }
 
     /// Where files of this test are.
@@ -286,6 +279,28 @@ pub(crate) fn foreign_configuration() -> String {
              advertisements = {{ interval = \"500 ms\", above_recommended_rate = true, lifetime = \"2 s\" }}\n\
              [[interface]]\nname = \"visit0\"\naddress = \"172.16.0.1\"\n"
     )
+}
+
+/// Lays an access link between the mobile node and the router; its number is in its addresses and its metric.
+fn access(
+    (mobile, router): (&Host, &Host),
+    emulator: &Emulator,
+    (name, number): (&'static str, u8),
+    law: Config,
+) -> Access {
+    let (address, gateway) = (Ipv4Addr::new(10, number, 0, 2), Ipv4Addr::new(10, number, 0, 1));
+    let config = |name, address: Ipv4Addr| InterfaceConfig::new(name, address.into(), 24);
+    let tun = mobile.attach(&config(name, address)).unwrap();
+    let other = router.attach(&config(&format!("{name}-r"), gateway)).unwrap();
+    let spec = LinkSpec {
+        name: name.to_owned(),
+        a: other,
+        b: tun.try_clone().unwrap(),
+        forward: law.clone(),
+        backward: law,
+    };
+    let link = emulator.add_link(spec).unwrap();
+    Access { name, address, router: gateway, metric: u32::from(number) * 100, link, tun }
 }
 
 /// Packets.

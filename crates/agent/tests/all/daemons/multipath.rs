@@ -1,0 +1,78 @@
+//! Several links at once, with daemons as people run them.
+
+use careof_base::{DataRate, Duration};
+use serde_json::Value;
+
+use super::support::{HOME_ADDRESS, Network, Snapshot, law, pause, realm_or_skip};
+
+/// The tables of a mobile node with three modems.
+const THREE: &str = "[multipath]\n[[interface]]\nname = \"wlan0\"\n[[interface]]\nname = \"gsm0\"\n\
+    [[interface]]\nname = \"lte0\"\ncost = \"metered\"\n";
+
+/// What is offered is sent once at least, and what comes is passed on once.
+#[track_caller]
+fn assert_balanced(status: &Value) {
+    let several = &status["multipath"][0];
+    let count = |name: &str| several[name].as_u64().unwrap();
+    assert_eq!(
+        count("offered") - count("no_path"),
+        count("transmitted") - count("copies") - count("replayed"),
+        "{several}"
+    );
+    assert_eq!(count("arrived"), count("released") + count("duplicates") + count("holds"), "{several}");
+}
+
+#[test]
+fn a_download_over_three_links_survives_the_death_of_each_and_of_the_home_agent() {
+    let Some(realm) = realm_or_skip(&["curl", "python3"]) else { return };
+    let network = Network::new(realm);
+    let law = law(DataRate::from_kilobits_per_second(1500), Duration::from_millis(30), 40);
+    let lte = network.attach_third(law);
+    let before = Snapshot::of(&network.mobile);
+    let web = network.web_server();
+    // More than all three carry while all of this happens.
+    web.offer("film", 8_000_000);
+    let mut home = network.start_home_agent_with("max_bindings_per_node = 8\n[multipath]\n");
+    let mut mobile = network.start_mobile_node_with(THREE);
+    mobile.wait_for_working_paths(3);
+    home.wait_for_working_paths(3);
+
+    let mut download = web.download(&network.mobile, "film");
+    for (round, dying) in [&network.wlan, &network.gsm, &lte, &network.wlan].into_iter().enumerate() {
+        download.wait_for_bytes(50_000);
+        // With and without word from the interface.
+        match round % 2 {
+            0 => network.set_silent(dying, true),
+            _ => network.set_carrier(dying, false),
+        }
+        mobile.wait_for_working_paths(2);
+        if round == 2 {
+            home.kill();
+            pause(Duration::from_millis(200));
+            home.start_again(&network.home);
+        }
+        download.wait_for_bytes(50_000);
+        match round % 2 {
+            0 => network.set_silent(dying, false),
+            _ => network.set_carrier(dying, true),
+        }
+        mobile.wait_for_working_paths(3);
+        home.wait_for_working_paths(3);
+    }
+    network.hurry();
+    download.finish();
+
+    let requests = web.log();
+    assert!(requests.contains(&format!("{HOME_ADDRESS} - - ")), "not from the home address: {requests}");
+    assert_eq!(requests.matches("\"GET /film").count(), 1, "one connection: {requests}");
+    for status in [home.status(), mobile.status()] {
+        assert_balanced(&status);
+        let paths = status["multipath"][0]["paths"].as_array().unwrap();
+        assert_eq!(paths.len(), 3, "{status}");
+    }
+    let log = mobile.log();
+    assert!(log.contains("Path out") && log.contains("Path back"), "{log}");
+    mobile.terminate();
+    assert_eq!(home.bindings(), 0, "{}", home.status());
+    before.assert_unchanged(&network.mobile);
+}
