@@ -3,7 +3,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use careof_base::{DataRate, Duration, Instant, Probability, RandomStream};
+use careof_base::{DataRate, Duration, Probability, RandomStream};
 use careof_lab::{Host, set_congestion_control};
 use careof_link::{Config, Jitter, Loss};
 
