@@ -12,6 +12,7 @@ import pytest
 import careof
 from careof import Run, compare, run
 from careof.divergence import figures
+from careof.pairing import pairs
 from conftest import SMALL
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def test_settings_and_metrics_that_differ_are_named(careof: Command, pair: tuple
     ).items()
     at = next(one for one in found["metrics"] if (one["where"], one["key"]) == ("handover 1", "at_s"))
     assert (at["a"], at["b"], at["difference"], at["ratio"]) == (2.0, 3.0, 1.0, 1.5)
-    assert {"flow download", "flow other"} <= {one["where"] for one in found["metrics"]}
+    assert {"flow download / other", "handover 1"} == {one["where"] for one in found["metrics"]}
     assert "handover.0.at " in careof("compare", *pair).stdout
 
 
@@ -98,7 +99,7 @@ def test_what_a_trace_shows_is_compared_in_numbers(pair: tuple[Path, Path], tmp_
 
 
 def test_the_main_figures_are_printed_even_where_they_agree(careof: Command, pair: tuple[Path, Path]) -> None:
-    printed = careof("compare", pair[0], pair[0]).stdout
+    printed = careof("compare", pair[0], pair[0], "--all").stdout
     assert "flow download in handover 1" in printed
     assert "RTO at it" in printed
     assert "the same bytes at all times" in printed
@@ -112,6 +113,37 @@ def test_a_run_without_a_trace_can_be_compared(careof: Command, pair: tuple[Path
     assert "longest silence" in done.stdout
     assert "ready to data" in done.stdout
     assert "RTO at it" not in done.stdout
+
+
+def test_flows_of_other_names_are_compared_by_their_role(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    upload = {"flow.0.name": "other", "flow.0.from": "mobile", "flow.0.to": "correspondent"}
+    run(SMALL, out=tmp_path / "up", set=upload)
+    assert pairs(*map(careof.load, pair)) == [("download", "other")]
+    assert pairs(careof.load(pair[0]), careof.load(tmp_path / "up")) == [("download", None), (None, "other")]
+    comparison = compare(*pair)
+    assert {one.key for one in comparison.settings} == {"flows.download.name", "handovers.0.at_ns"}
+    assert [one.flow for one in comparison.apart] == ["download / other"]
+    assert any(one.where == "flow download / other in handover 1" for one in comparison.traced)
+    comparison.write(tmp_path / "page.html")
+    assert "Flow download / other: A and B" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_an_assist_is_one_row_and_the_rest_is_for_those_who_ask(
+    careof: Command, pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run(SMALL, out=tmp_path / "helped", set={"assist": "default"})
+    few = careof("compare", pair[0], tmp_path / "helped").stdout.splitlines()
+    rows = [line.split() for line in few]
+    assert ["assist", "replay", "-", "on"] in rows
+    assert not any("replay.packets" in line for line in few)
+    tables = "\n".join(few).split("\n\n")
+    figures = [len(table.splitlines()) - 1 for table in tables if table.startswith("flow ") and "B - A" in table]
+    assert sum(figures) == 20
+    assert "more figures differ: --all" in few[-1]
+    everything = careof("compare", pair[0], tmp_path / "helped", "--all").stdout
+    assert "assists.replay.packets" in everything
+    assert "RTO at it" in everything
+    assert "--all" not in everything
 
 
 def trace_of(one: Run, kind: str) -> list[float]:

@@ -14,6 +14,7 @@ import pytest
 import careof
 from careof.errors import InputError, NotARunError
 from careof.explanation.parts import BYTES, HANDOVER, PARTS, TIMES, markdown
+from careof.text import Style
 from conftest import ROOT, SMALL
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ def conserved(explanation: careof.Explanation) -> None:
         assert sum(on_links) == sum(flow.bytes.values())
     explained = sum(sum(flow.bytes.values()) for flow in explanation.flows) + explanation.other_bytes
     assert explained == explanation.delivered_bytes == sum(link["delivered_bytes"] for link in summary["links"])
+
+
+def test_it_is_said_why_links_carry_more_payload_than_was_delivered(finished: Path) -> None:
+    explanation = careof.explain(careof.load(finished))
+    (flow,) = explanation.flows
+    told = explanation.for_people(Style(None))
+    # The ethernet, and one access link after the other: each byte crosses two links, and a few of them wait in between.
+    assert flow.bytes["payload"] == pytest.approx(2 * flow.bytes_delivered, rel=0.01)
+    assert "of payload on 3 links (wavelan.down, ethernet.down, gsm.down), 2 times as much" in told
 
 
 def delivered(explanation: careof.Explanation, link: str) -> int:

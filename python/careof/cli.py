@@ -285,6 +285,9 @@ def _arguments_of_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--worlds", action="store_true", help="run scenario A in both worlds, with --repeat, and compare the two series"
     )
+    parser.add_argument(
+        "--all", action="store_true", help="every figure and setting that differs (default: the first 20 of each)"
+    )
     _add_repeat(parser, "with --worlds: so many runs in each world, the handovers spread over a segment time or an RTO")
     _add_set(parser)
     _add_json(parser, "the comparison")
@@ -590,7 +593,7 @@ def _compare(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(comparison.as_json())
     else:
-        print(comparison.for_people(Style(sys.stdout)))
+        print(comparison.for_people(Style(sys.stdout), everything=options.all))
         if options.out is not None:
             print(f"\n{options.out}")
     return 0

@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from careof import summary, text
+from careof.pairing import pairs, relabelled
 from careof.runs import Run, load
 from careof.staging import write_whole
+from careof.summary import MOST_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from careof.divergence import Apart
     from careof.native import Json
+    from careof.pairing import Pair
     from careof.plot.series import Panel
     from careof.text import Style
 
+    Labels = Sequence[dict[str, str]]
 
 _HANDOVERS_DRAWN = 3
 """Handovers from which on a page shows the runs laid over each other."""
@@ -91,19 +95,20 @@ class Comparison:
             "apart": [one.as_json() for one in self.apart],
         }
 
-    def for_people(self, style: Style) -> str:
-        """For a terminal."""
+    def for_people(self, style: Style, *, everything: bool = True) -> str:
+        """For a terminal: everything, or the figures that matter most, those that differ first."""
         parts = [
             f"{style.bold('A')}  {text.printable(_name(self.a))}\n{style.bold('B')}  {text.printable(_name(self.b))}"
         ]
         if self.identical:
             parts.append("The same run: digests are equal.")
         if self.settings:
-            rows = [
-                [_own_key(one.key), _short(_setting(one.key, one.a)), _short(_setting(one.key, one.b))]
-                for one in self.settings
-            ]
-            parts.append(text.table(["setting", "A", "B"], rows, left=3))
+            rows = self._settings(everything=everything)
+            parts.append(text.table(["setting", "A", "B"], rows if everything else rows[:MOST_ROWS], left=3))
+            if len(rows) > MOST_ROWS and not everything:
+                parts.append(style.dim(f"{len(rows) - MOST_ROWS} more settings differ: --all"))
+        if not everything:
+            return "\n\n".join([*parts, *self._shortened(style)])
         parts += [
             text.table([where, "A", "B", "B - A", "B / A"], [_row(one, words) for words, one in rows])
             for where, rows in self.main_figures()
@@ -116,11 +121,45 @@ class Comparison:
             parts.append(text.table([f"also different: {where}", "A", "B", "B - A", "B / A"], rows))
         return "\n\n".join(parts)
 
+    def _settings(self, *, everything: bool) -> list[list[str]]:
+        """A row a setting; an assist that only one run has is one row, unless everything is asked for."""
+        names = [{str(one["name"]) for one in run.scenario["assists"]} for run in (self.a, self.b)]
+        of_one = names[0] ^ names[1]
+        shown = [] if everything else sorted(of_one)
+        rows = [[f"assist {name}", *("on" if name in known else "-" for known in names)] for name in shown]
+        for one in self.settings:
+            first, _, rest = one.key.partition(".")
+            if not everything and first == "assists" and rest.partition(".")[0] in of_one:
+                continue
+            rows.append([_own_key(one.key), _short(_setting(one.key, one.a)), _short(_setting(one.key, one.b))])
+        return rows
+
+    def _shortened(self, style: Style) -> list[str]:
+        """Of the main figures the first `MOST_ROWS`, by what people ask first, those that differ before others."""
+        groups = self.main_figures()
+        ranked = sorted(
+            (one.a == one.b, rank, number)
+            for number, (_, rows) in enumerate(groups)
+            for rank, (_, one) in enumerate(rows)
+        )
+        chosen = {(number, rank) for _, rank, number in ranked[:MOST_ROWS]}
+        parts = []
+        for number, (where, rows) in enumerate(groups):
+            mine = [_row(one, words) for rank, (words, one) in enumerate(rows) if (number, rank) in chosen]
+            if mine:
+                parts.append(text.table([where, "A", "B", "B - A", "B / A"], mine))
+        parts += [_in_words(one) for one in self.apart]
+        differing = sum(one.a != one.b for one in [*self.metrics, *self.traced])
+        shown = sum(groups[number][1][rank][1].a != groups[number][1][rank][1].b for number, rank in chosen)
+        if differing > shown:
+            parts.append(style.dim(f"{differing - shown} more figures differ: --all"))
+        return parts
+
     def main_figures(self) -> list[tuple[str, list[tuple[str, Difference]]]]:
         """What most people want to know, equal or not: words and figures of each flow, and of each in each handover."""
         known = {(one.where, one.key): one for one in [*self.metrics, *self.traced]}
         found = []
-        for name in _names(self.a, self.b):
+        for name in (pair.label for pair in pairs(self.a, self.b)):
             found.append((_flow(name), _chosen(known, ((_flow(name), key, words) for key, words in _OF_FLOW))))
             for number in range(1, 1 + max(len(run.summary["handovers"]) for run in (self.a, self.b))):
                 keys = [(_handover(number), f"flows.{name}.{key}", words) for key, words in _OF_HANDOVER]
@@ -148,23 +187,38 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> Comparison:
 
     first, second = (one if isinstance(one, Run) else load(one) for one in (a, b))
     both = first.traced and second.traced
+    flows = pairs(first, second)
+    labels = [{str(pair[side]): pair.label for pair in flows} for side in (0, 1)]
+    common = [pair for pair in flows if pair.a is not None and pair.b is not None]
     return Comparison(
         a=first,
         b=second,
         settings=[
             Difference("scenario", key, one, other)
-            for key, one, other in _paired(dict(_flat(first.scenario)), dict(_flat(second.scenario)))
+            for key, one, other in _settings_of(first, second, common)
             if one != other
         ],
-        metrics=[*_flows(first, second), *_handovers(first, second), *_probes(first, second)],
-        traced=list(_traced(first, second)) if both else [],
-        apart=[apart(first, second, name) for name in _common(first, second)] if both else [],
+        metrics=[*_flows(first, second, labels), *_handovers(first, second, labels), *_probes(first, second)],
+        traced=list(_traced(first, second, labels)) if both else [],
+        apart=[apart(first, second, pair) for pair in common] if both else [],
     )
 
 
-def _flows(a: Run, b: Run) -> Iterator[Difference]:
-    rows_a = {flow["name"]: flow for flow in a.summary["flows"]}
-    rows_b = {flow["name"]: flow for flow in b.summary["flows"]}
+def _settings_of(a: Run, b: Run, common: Sequence[Pair]) -> Iterator[tuple[str, Any, Any]]:
+    """Every setting of both; the flows of a pair stand under the name that A has for them."""
+    renamed = {str(pair.b): str(pair.a) for pair in common if pair.a != pair.b}
+    names = {str(flow["name"]) for flow in b.scenario["flows"]}
+    for name in names & set(renamed):
+        yield f"flows.{renamed[name]}.name", renamed[name], name
+    second = b.scenario | {"flows": relabelled(b.scenario["flows"], renamed)}
+    yield from _paired(dict(_flat(a.scenario)), dict(_flat(second)))
+
+
+def _flows(a: Run, b: Run, labels: Labels) -> Iterator[Difference]:
+    rows_a, rows_b = (
+        {flow["name"]: flow for flow in relabelled(run.summary["flows"], known)}
+        for run, known in zip((a, b), labels, strict=True)
+    )
     for name, one, other in _paired(rows_a, rows_b):
         for key, left, right in _paired(dict(_flat(one or {})), dict(_flat(other or {}))):
             if key != "name":
@@ -179,30 +233,26 @@ def _probes(a: Run, b: Run) -> Iterator[Difference]:
                 yield Difference(f"probe {name}", key, left, right)
 
 
-def _handovers(a: Run, b: Run) -> Iterator[Difference]:
-    for number, (one, other) in enumerate(zip_longest(a.summary["handovers"], b.summary["handovers"]), 1):
+def _handovers(a: Run, b: Run, labels: Labels) -> Iterator[Difference]:
+    rows = [
+        [one | {"flows": relabelled(one["flows"], known)} for one in run.summary["handovers"]]
+        for run, known in zip((a, b), labels, strict=True)
+    ]
+    for number, (one, other) in enumerate(zip_longest(*rows), 1):
         for key, left, right in _paired(dict(_flat(one or {})), dict(_flat(other or {}))):
             yield Difference(_handover(number), key, left, right)
 
 
-def _traced(a: Run, b: Run) -> Iterator[Difference]:
+def _traced(a: Run, b: Run, labels: Labels) -> Iterator[Difference]:
     from careof.divergence import figures
 
-    one, other = figures(a), figures(b)
+    one, other = (
+        {(known[flow], number, key): value for (flow, number, key), value in figures(run).items()}
+        for run, known in zip((a, b), labels, strict=True)
+    )
     for at in dict.fromkeys([*one, *other]):
         flow, number, key = at
         yield Difference(_in_handover(flow, number), key, one.get(at), other.get(at))
-
-
-def _names(a: Run, b: Run) -> list[str]:
-    """The flows of both runs."""
-    return list(dict.fromkeys(str(flow["name"]) for run in (a, b) for flow in run.summary["flows"]))
-
-
-def _common(a: Run, b: Run) -> list[str]:
-    """The flows that both runs have."""
-    of_both = [{str(flow["name"]) for flow in run.summary["flows"]} for run in (a, b)]
-    return [name for name in _names(a, b) if all(name in names for names in of_both)]
 
 
 def _flow(name: str) -> str:
@@ -378,11 +428,14 @@ def _page(comparison: Comparison) -> str:
         rows = [map(escape, _row(one, name)) for name, one in figures]
         page.add(where[0].upper() + where[1:], table(["figure", *heads], rows), beside=True)
     if a.traced and b.traced:
-        for number, flow in enumerate(_common(a, b)):
-            pairs = list(zip(a.plot.panels(flow), b.plot.panels(flow), strict=True))
-            both = [_deliveries(a, b, flow), *_since_handovers(a, b, pairs[0]), *(_overlaid(*pair) for pair in pairs)]
+        common = [pair for pair in pairs(a, b) if pair.a is not None and pair.b is not None]
+        for number, flow in enumerate(common):
+            panels = list(zip(a.plot.panels(str(flow.a)), b.plot.panels(str(flow.b)), strict=True))
+            both = [_deliveries(a, b, flow), *_since_handovers(a, b, panels[0]), *(_overlaid(*pair) for pair in panels)]
             figures_of_flow = "".join(page.figure(panel) for panel in both)
-            page.add(f"Flow {flow}: A and B", f"<p>{escape(_in_words(comparison.apart[number]))}</p>{figures_of_flow}")
+            page.add(
+                f"Flow {flow.label}: A and B", f"<p>{escape(_in_words(comparison.apart[number]))}</p>{figures_of_flow}"
+            )
         page.add("Links: A and B", page.figure(_overlaid(a.plot.queue_panel(), b.plot.queue_panel())))
         views(page, a)
     parts = []
@@ -407,12 +460,12 @@ def _overlaid(a: Panel, b: Panel) -> Panel:
     return replace(a, series=series, spans=spans, end_s=max(a.end_s, b.end_s))
 
 
-def _deliveries(a: Run, b: Run, flow: str) -> Panel:
+def _deliveries(a: Run, b: Run, flow: Pair) -> Panel:
     """What has been delivered in both runs, and how far they are apart in it."""
     from careof.divergence import deliveries
     from careof.plot.series import Role, Series, Shape
 
-    panel = _overlaid(a.plot.delivery_panel(flow), b.plot.delivery_panel(flow))
+    panel = _overlaid(a.plot.delivery_panel(str(flow.a)), b.plot.delivery_panel(str(flow.b)))
     time, of_a, of_b = deliveries(a, b, flow)
     return replace(panel, series=[*panel.series, Series("B less A", Role.APART, Shape.STEPS, time, of_b - of_a)])
 

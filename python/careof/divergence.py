@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from careof.native import Json
+    from careof.pairing import Pair
     from careof.runs import Run
 
     Numbers = NDArray[np.float64]
@@ -70,20 +71,20 @@ def figures(run: Run) -> Figures:
     return found
 
 
-def apart(a: Run, b: Run, flow: str) -> Apart:
-    """How far two runs are apart in what a flow delivers."""
+def apart(a: Run, b: Run, flow: Pair) -> Apart:
+    """How far two runs are apart in what a flow of both delivers."""
     time, of_a, of_b = deliveries(a, b, flow)
     end = min(a.duration_s, b.duration_s)
     held = np.diff(np.append(time, end))
     distance = of_b - of_a
     most = int(np.argmax(np.abs(distance)))
     mean, ahead = (float(np.dot(values, held)) / end for values in (np.abs(distance), np.maximum(of_a, of_b)))
-    return Apart(flow, float(distance[most]), float(time[most]), mean, mean / ahead if ahead else 0.0)
+    return Apart(flow.label, float(distance[most]), float(time[most]), mean, mean / ahead if ahead else 0.0)
 
 
-def deliveries(a: Run, b: Run, flow: str) -> tuple[Numbers, Numbers, Numbers]:
+def deliveries(a: Run, b: Run, flow: Pair) -> tuple[Numbers, Numbers, Numbers]:
     """Instants from zero until the shorter run ends, and the bytes delivered by then in A and in B."""
-    curves = [run.plot.trace.delivered(flow) for run in (a, b)]
+    curves = [run.plot.trace.delivered(name or "") for run, name in zip((a, b), flow, strict=True)]
     end = min(a.duration_s, b.duration_s)
     time = np.unique(np.concatenate([[0.0], *(curve["time"] for curve in curves)]))
     time = time[time < end]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from careof import text
+from careof.paths import flow_paths, full_queue_s
 from careof.staging import not_written
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_HANDOVERS = 20
 """More handovers than this are not listed one by one."""
+MOST_PATHS = 20
+"""More paths of flows than this are counted."""
 MOST_LEVELS = 100
 """Nodes further down the tree than this are left out, and where they would stand is said."""
 
@@ -65,7 +68,8 @@ class Network:
 
     def for_people(self, style: Style) -> str:
         """What `careof check` prints."""
-        parts = [self._tree(style), self._addresses(), self._media(), self._mobility(style), self._flows()]
+        parts = [self._tree(style), self._links(style), self._media(), self._mobility(style), self._flows()]
+        parts += [self._paths(style), self._assists(), self._addresses()]
         return "\n\n".join(part for part in parts if part)
 
     def save(self, out: Path, name: str) -> Path:
@@ -140,6 +144,56 @@ class Network:
             lines.append(style.dim("Of two values the first is down the tree, the second up."))
         return "\n".join([style.bold(lines[0]), *lines[1:]])
 
+    def _links(self, style: Style) -> str:
+        """What a link does to packets beside its rate and delay, a row for both directions where they are alike."""
+        rows = []
+        shown = [one for one in self.scenario["links"] if "down" in one and not one.get("implied")]
+        for link in shown:
+            ways = [_of_link(link["down"]), _of_link(link["up"])]
+            cells = [both(down, up) for down, up in zip(*ways, strict=True)]
+            rows.append([str(link["name"]), *cells])
+        if not rows:
+            return ""
+        head = ["link", "jitter", "loss", "queue", "a full one lasts", "MTU"]
+        note = style.dim("Of two values the first is down the link, the second up.")
+        lines = [text.table(head, rows, left=len(head))]
+        return "\n".join([*lines, *([note] if any(" / " in cell for row in rows for cell in row) else [])])
+
+    def _paths(self, style: Style) -> str:
+        """Of each flow the way over each access link."""
+        found = flow_paths(self.overview, self.scenario)
+        queues = {str(one["name"]): one for one in self.scenario["links"]}
+        rows = []
+        for path in found[:MOST_PATHS]:
+            slowest = path.bottleneck
+            queue = None
+            if slowest is not None and (link := queues.get(str(slowest.link["name"]))) is not None:
+                queue = full_queue_s(link[slowest.way])
+            rows.append(
+                [
+                    path.flow,
+                    path.access or "-",
+                    "-" if slowest is None else f"{text.rate(slowest.rate_bps)} ({slowest.link['name']})",
+                    text.seconds(path.round_trip_s),
+                    text.size(path.bdp_bytes),
+                    text.seconds(queue),
+                ]
+            )
+        if not rows:
+            return ""
+        head = ["path of", "over", "bottleneck", "round trip", "BDP", "its full queue adds"]
+        lines = [text.table(head, rows, left=3)]
+        more = len(found) - len(rows)
+        lines += [f"{more} more paths"] if more else []
+        lines.append(
+            style.dim("Round trips are propagation alone: queues, jitter and the time to send a packet come on top.")
+        )
+        return "\n".join(lines)
+
+    def _assists(self) -> str:
+        names = ", ".join(f"{one['name']} at {', '.join(one['at'])}" for one in self.scenario["assists"])
+        return text.printable(f"assists: {names}") if names else ""
+
     def _addresses(self) -> str:
         rows: list[list[str]] = []
         home_addresses = {mobile["home_address"] for mobile in self.overview["mobiles"]}
@@ -205,8 +259,9 @@ class Network:
                 for end, last in zip(("from", "to"), copies["last_between"], strict=True)
             ]
             count = f" and {copies['count'] - 1} more" if copies["count"] > 1 else ""
-            rows.append([f"{flow['name']}{count}", " → ".join(ends), str(flow["workload"]["kind"])])
-        return text.table(["flow", "between", "kind"], rows, left=3) if rows else ""
+            name = f"{flow['name']}{count}"
+            rows.append([name, " → ".join(ends), _workload(flow["workload"]), _sender(flow)])
+        return text.table(["flow", "between", "kind", "transport"], rows, left=4) if rows else ""
 
 
 _CARE_OF = {
@@ -376,6 +431,65 @@ def delay(direction: Json) -> str:
     """The propagation delay of a direction of a link."""
     nanoseconds = direction["delay_ns"]
     return f"{nanoseconds} ns" if 0 < nanoseconds < 1000 else text.seconds(nanoseconds / 1e9)
+
+
+def _of_link(direction: Json) -> list[str]:
+    """Jitter, loss, queue, how long a full one lasts, MTU."""
+    jitter, loss, queue = direction["jitter"], direction["loss"], direction["queue"]
+    amount = jitter.get("spread_ns", jitter.get("deviation_ns", jitter.get("scale_ns")))
+    limits = []
+    if queue["limit_packets"] is not None:
+        limits.append(f"{queue['limit_packets']} packets")
+    if queue["limit_bytes"] is not None:
+        limits.append(text.size(queue["limit_bytes"]))
+    discipline = str(queue["discipline"]["kind"])
+    waiting = " and ".join(limits) or "unlimited"
+    return [
+        "-" if jitter["kind"] == "none" else str(jitter["kind"]) + ("" if amount is None else f" {_nanos(amount)}"),
+        "-" if loss["kind"] == "none" else f"{loss['p'] * 100:.3g} %" if "p" in loss else str(loss["kind"]),
+        waiting if discipline == "drop-tail" else f"{waiting}, {discipline}",
+        text.seconds(full_queue_s(direction)),
+        f"{direction['mtu_bytes']}",
+    ]
+
+
+def _nanos(nanoseconds: int) -> str:
+    return text.seconds(nanoseconds / 1e9)
+
+
+def _workload(workload: Json) -> str:
+    kind = str(workload["kind"])
+    match kind:
+        case "request-response":
+            sizes = f"{text.size(workload['request_bytes'])} → {text.size(workload['response_bytes'])}"
+            return f"{kind}, {sizes}, {_nanos(workload['think_ns'])} between"
+        case "paced":
+            return f"{kind}, {text.rate(workload['rate_bps'])} in messages of {text.size(workload['message_bytes'])}"
+        case "bulk" if workload["size_bytes"] is not None:
+            return f"{kind}, {text.size(workload['size_bytes'])}"
+    return kind
+
+
+def _sender(flow: Json) -> str:
+    """Which transport a flow has, and what of it matters at a handover."""
+    if quic := flow.get("quic"):
+        how = "migrates" if quic["migration"] else "stays at the home address"
+        return f"QUIC, {_named(quic['congestion'])}, window {text.size(quic['window_bytes'])}, {how}"
+    tcp = flow["tcp"]
+    if flow["workload"]["kind"] == "probe":
+        return "-"
+    parts = [str(tcp["profile"])]
+    parts += [str(tcp["variant"])] if tcp["variant"] != tcp["profile"] else []
+    if "congestion" in tcp:
+        parts = [f"{_named(tcp['congestion'])} of Linux {tcp['kernel']}"] if tcp["variant"] == "linux" else parts
+    parts.append(f"window {text.size(tcp['window_bytes'])}")
+    parts.append(f"RTO at least {_nanos(tcp['rto_min_ns'])}")
+    return ", ".join(parts)
+
+
+def _named(kind: Any) -> str:
+    name = str(kind["kind"] if isinstance(kind, dict) else kind)
+    return {"cubic": "CUBIC", "reno": "Reno", "bbr": "BBR"}.get(name, name)
 
 
 _SCANS = {"active": "scan by probes", "passive": "scan by beacons", "none": "no scan"}

@@ -319,6 +319,9 @@ def _or_why(time_s: float | None, why: str) -> str:
 def scenario_in_words(scenario: Json) -> str:
     """What a good scenario holds, in a line."""
     counts = [_counted(_number_of(scenario, key), word) for key, word in _PARTS if key in scenario]
+    every = (scenario["mobility"] or {}).get("every_ns")
+    if every is not None:
+        counts[-1] = f"a handover every {text.seconds(every / 1e9)}"
     return text.printable(f"{scenario['title']}: {', '.join(counts)}")
 
 

@@ -6,7 +6,7 @@ use crate::error::{Origin, Problems};
 use crate::section::Section;
 use crate::tree::{Entry, Node, Table, Value, join, quote};
 use crate::units::{self, UnitError};
-use crate::words::{nearest, one_of};
+use crate::words::{by_nearness, nearest, one_of};
 
 /// A value with its path.
 #[derive(Clone, Debug)]
@@ -82,9 +82,16 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Of more keys an error names as many, those that are nearest to what was written.
+const MOST_NAMED: usize = 3;
+
 fn unknown_key(entry: &Entry, section: &Section, path: &str, problems: &mut Problems) {
     let known: Vec<&str> = section.keys.iter().map(|key| key.name).collect();
-    let expected = format!("{} has the keys {}", section.noun, known.join(", "));
+    let listed = match known.len().saturating_sub(MOST_NAMED) {
+        0 => known.join(", "),
+        more => format!("{} and {more} more", by_nearness(&entry.key, &known)[..MOST_NAMED].join(", ")),
+    };
+    let expected = format!("{} has the keys {listed}", section.noun);
     let name = entry.key.replace('-', "_").to_lowercase();
     let elsewhere =
         section.elsewhere.iter().find(|(word, _)| *word == name).map(|(_, hint)| (*hint).to_owned());

@@ -14,7 +14,6 @@ pub fn one_of(names: &[&str]) -> String {
 /// The one of `known` that somebody who wrote `found` may have meant.
 #[must_use]
 pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |text: &str| text.to_lowercase().replace(['_', ' ', '.'], "-");
     let found = plain(found);
     let score = |name: &'a str| {
         let known = plain(name);
@@ -29,6 +28,25 @@ pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .filter_map(score)
         .min_by_key(|(distance, starts, _)| (*distance, *starts))
         .map(|best| best.2)
+}
+
+/// All of `known`, those that somebody who wrote `found` may have meant first.
+#[must_use]
+pub fn by_nearness<'a>(found: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let found = plain(found);
+    let mut ranked = known.to_vec();
+    // Equally near ones stay in their order.
+    ranked.sort_by_cached_key(|name| {
+        let known = plain(name);
+        let is_part = found.len() >= 3 && known.contains(&found);
+        (strsim::damerau_levenshtein(&found, &known), !is_part, !known.starts_with(&found))
+    });
+    ranked
+}
+
+/// Without what people write in different ways.
+fn plain(text: &str) -> String {
+    text.to_lowercase().replace(['_', ' ', '.'], "-")
 }
 
 #[cfg(test)]
@@ -46,6 +64,14 @@ mod tests {
         assert_eq!(nearest("", known), None);
         assert_eq!(nearest("ppp", ["none", "async-ppp"]), Some("async-ppp"));
         assert_eq!(nearest("linux-2", ["linux", "linux-2.0"]), Some("linux-2.0"));
+    }
+
+    #[test]
+    fn all_words_are_ranked_by_how_near_they_are() {
+        let known = ["queue", "delay_up", "rate_up", "rate", "delay"];
+        assert_eq!(by_nearness("rato", &known)[..2], ["rate", "rate_up"]);
+        assert_eq!(by_nearness("Delai", &known)[..2], ["delay", "delay_up"]);
+        assert_eq!(by_nearness("", &known).len(), known.len());
     }
 
     #[test]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from careof import text
 from careof.explanation.parts import PARTS, named
-from careof.explanation.words import LINK_HEADS, headline, link_rows, part_rows, total_row
+from careof.explanation.words import LINK_HEADS, headline, link_rows, notes, part_rows, total_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,13 +43,13 @@ def section(flows: Sequence[Explained]) -> str:
             for key, name, cells in part_rows(flow)
         ]
         links = [[escape(cell) for cell in row] for row in link_rows(flow)]
-        notes = "".join(f'<p class="note">{escape(note)}</p>' for note in flow.notes)
+        below = "".join(f'<p class="note">{escape(note)}</p>' for note in notes(flow))
         pieces.append(
             f"<h3>{escape(flow.name)}</h3><p>{escape(headline(flow))}</p>"
             f"{_bar('time', flow.time_s, text.seconds(flow.transfer_s), text.seconds)}"
             f"{_bar('bytes', flow.bytes, text.size(sum(flow.bytes.values())), text.size)}"
             f'<div class="row">{table(heads, [*rows, map(escape, total_row(flow))])}{table(LINK_HEADS, links)}</div>'
-            f"{notes}"
+            f"{below}"
         )
     return "".join(pieces)
 

@@ -77,6 +77,20 @@ def headline(flow: Explained) -> str:
     )
 
 
+def notes(flow: Explained) -> list[str]:
+    """What one has to know to read the tables."""
+    payload = flow.bytes.get("payload", 0)
+    if not payload or payload <= flow.bytes_delivered or not flow.bytes_delivered:
+        return list(flow.notes)
+    links = [name for name, (_, count) in flow.links.items() if count.get("payload")]
+    times = payload / flow.bytes_delivered
+    why = (
+        f"Bytes are counted on each link that they cross: {text.size(flow.bytes_delivered)} delivered are "
+        f"{text.size(payload)} of payload on {len(links)} links ({', '.join(links)}), {times:.3g} times as much."
+    )
+    return [why, *flow.notes]
+
+
 def _one(flow: Explained, style: Style) -> str:
     rows = [[name, *cells] for _, name, cells in part_rows(flow)]
     parts = [f"{style.bold(text.printable(flow.name))}  {text.printable(headline(flow))}"]
@@ -84,7 +98,7 @@ def _one(flow: Explained, style: Style) -> str:
         parts.append(text.table(["went to", "time", "share", "bytes", "share"], [*rows, total_row(flow)]))
     if flow.links:
         parts.append(text.table(LINK_HEADS, link_rows(flow)))
-    parts += [style.dim(text.printable(note)) for note in flow.notes]
+    parts += [style.dim(text.printable(note)) for note in notes(flow)]
     return "\n\n".join(parts)
 
 
