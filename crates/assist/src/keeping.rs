@@ -31,8 +31,6 @@ pub(crate) struct Kept {
     /// It was released more than once for the present path: what acknowledges it says of none of them when it arrived (Karn and Partridge
     /// 1987).
     pub(crate) is_repeated: bool,
-    /// A copy of it went by a path that was left.
-    pub(crate) went_by_left: bool,
     /// A repetition of it by its sender was kept from going on since it was sent.
     pub(crate) swallowed: bool,
     /// It ends no later than one that arrived before it: a repetition, or out of order.
@@ -60,7 +58,6 @@ impl Kept {
             is_sacked: false,
             is_missing: false,
             is_repeated: false,
-            went_by_left: false,
             swallowed: false,
             is_behind: false,
         }
@@ -72,7 +69,7 @@ impl Kept {
     }
 
     /// Whether it was released from here and may be on its way.
-    pub(crate) fn is_out(&self) -> bool {
+    fn is_out(&self) -> bool {
         !self.is_sacked && self.sent().is_some_and(|sent| sent.by_us && !sent.left)
     }
 
@@ -339,7 +336,7 @@ impl Queue {
         self.next_waiting()?;
         let kept = self.packets.get_mut(self.settled)?;
         let before = *kept;
-        let again = kept.went_by_left;
+        let again = kept.whereabouts == Whereabouts::Owed;
         kept.whereabouts = Whereabouts::Sent(Sent { at: now, by_us: true, again, left: false });
         kept.is_missing = false;
         kept.is_sacked = false;
@@ -388,30 +385,15 @@ impl Queue {
             }
             _ => 0..self.packets.len(),
         };
-        let mut waiting_before = 0;
-        if self.tally.waiting > 0 {
-            waiting_before = self.packets.range(..range.start).filter(|kept| kept.waits()).count();
-        }
         for kept in self.packets.range_mut(range) {
             let is_inside = kept.seq.is_at_or_after(left) && kept.end.is_at_or_before(right);
             if is_inside && !kept.is_sacked {
-                if kept.whereabouts == Whereabouts::Owed {
-                    // It went before, nobody knows when any longer, and has arrived: it is not owed.
-                    let sent = Sent { at: Instant::ZERO, by_us: false, again: false, left: true };
-                    kept.whereabouts = Whereabouts::Sent(sent);
-                    self.tally.waiting -= 1;
-                    self.tally.waiting_bytes -= u64::from(kept.size);
-                    if waiting_before < self.tally.owed {
-                        self.tally.owed -= 1;
-                    }
-                }
-                news(kept);
                 if kept.is_out() {
                     self.tally.out -= u64::from(kept.size);
                 }
                 kept.is_sacked = true;
+                news(kept);
             }
-            waiting_before += usize::from(kept.waits());
         }
     }
 
@@ -427,7 +409,6 @@ impl Queue {
         self.tally.out = 0;
         for kept in &mut self.packets {
             kept.is_repeated = false;
-            kept.went_by_left |= kept.whereabouts != Whereabouts::Here;
             if let Whereabouts::Sent(sent) = &mut kept.whereabouts {
                 sent.left = true;
             }
@@ -484,37 +465,6 @@ mod tests {
         queue.acknowledge(SeqNumber(first.wrapping_add(200)), |kept| gone.push(kept.token.0));
         assert_eq!(gone, [0, 1, 3]);
         assert_eq!((queue.len(), queue.bytes(), queue.behind), (1, 140, 0));
-    }
-
-    #[test]
-    fn what_the_receiver_says_it_has_waits_no_longer() {
-        let mut queue = Queue::default();
-        for token in 0..3 {
-            queue.push(kept(token, token * 100, false));
-        }
-        queue.owe(Instant::ZERO, |_, _| true);
-        queue.begin_replay();
-        queue.push(kept(3, 300, true));
-        queue.mark_sacked(SeqNumber(100), SeqNumber(200), |_| {});
-        assert_eq!(queue.tally(), Tally { waiting: 3, waiting_bytes: 420, owed: 2, out: 0 });
-        let order = core::iter::from_fn(|| queue.send_next(Instant::ZERO)).map(|kept| kept.token.0);
-        assert_eq!(order.collect::<Vec<_>>(), [0, 2, 3]);
-        assert_eq!(queue.tally(), Tally { waiting: 0, waiting_bytes: 0, owed: 0, out: 420 });
-    }
-
-    #[test]
-    fn a_copy_is_another_one_of_what_went_by_a_path_that_was_left_only() {
-        let again = |queue: &Queue| queue.oldest().and_then(Kept::sent).map(|sent| sent.again);
-        for left in [false, true] {
-            let mut queue = Queue::default();
-            queue.push(kept(0, 0, false));
-            if left {
-                queue.leave_path();
-            }
-            queue.owe(Instant::ZERO, |_, _| true);
-            queue.send_next(Instant::ZERO);
-            assert_eq!(again(&queue), Some(left));
-        }
     }
 
     #[test]

@@ -98,8 +98,6 @@ struct Delivery {
     /// What fills a hole acknowledges what came before.
     has_hole: bool,
     meter: Meter,
-    /// The fastest that was measured, ever: of late it is the window that limits, and the window would follow that down.
-    fastest: Option<DataRate>,
 }
 
 impl State {
@@ -254,7 +252,7 @@ fn limit_as_told(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> O
     }
     let (given, round_trip) = path(cx, flow, state, of)?;
     // What is delivered can be delivered, whatever was said.
-    let rate = state.edge(of).delivery.fastest.map_or(given, |measured| measured.max(given));
+    let rate = state.edge(of).delivery.meter.rate().map_or(given, |measured| measured.max(given));
     let product = (bytes_in(rate, round_trip) as f64 * factor) as u64;
     let mss = u64::from(flow.stream(of).mss.unwrap_or(flow.key.default_mss()));
     let limit = product.saturating_add(u64::from(segments) * mss).max(2 * mss);
@@ -322,7 +320,6 @@ fn note_delivery(cx: &Context<'_>, flow: &Flow, state: &mut State, passing: &Pas
             delivery.meter.skip();
         } else {
             delivery.meter.add(cx.now, una.bytes_since(before).into(), Some(round_trip));
-            delivery.fastest = delivery.fastest.max(delivery.meter.rate());
         }
     }
 }

@@ -13,8 +13,7 @@
 //! **Behind what was owed** the sender's surplus waits: today's senders undo their timeout, and take back a window that was right for
 //! the path that was left. On a slower one all of the surplus would go to the link's queue when the replay is over, and be lost in one piece: of
 //! 400 handovers drawn by chance most that did worse with a replay than without did so for that. So the window and the pace stay for
-//! as long as something waits, and ten round trips more, in which a sender may still be as fast as on the path that was left (BBR after a pause),
-//! unless the path is as fast as that one: there is nothing to be held back then, and a sender that looks for more (BBR again) would be kept from finding it.
+//! as long as something waits, and ten round trips more, in which a sender may still be as fast as on the path that was left (BBR after a pause).
 //! Where [`crate::WindowClamp`] is used the advertised window follows: a sender is not asked for more than keeps the path busy
 //! ([`Courses::takes`]), and what waits gets less without a loss.
 //!
@@ -323,9 +322,7 @@ impl Course {
 
     /// Until when the pace holds though nothing waits.
     fn lingers_until(&self) -> Option<Instant> {
-        let may_be_slower = |rate: DataRate| self.measured == 0 || rate.bits_per_second() < self.measured;
-        let since =
-            self.idle_since.filter(|_| self.has_window() && self.rate().is_some_and(may_be_slower))?;
+        let since = self.idle_since.filter(|_| self.has_window() && self.rate().is_some())?;
         Some(since + LINGERS * self.path.took()?)
     }
 
@@ -361,11 +358,6 @@ impl Course {
     /// The time that the latest packet took to be acknowledged.
     pub(crate) const fn took(&self) -> Option<Duration> {
         self.path.took()
-    }
-
-    /// No released packet is acknowledged sooner, as far as that was measured.
-    pub(crate) fn least_round_trip(&self) -> Option<Duration> {
-        self.path.is_measured().then(|| self.path.round_trip())
     }
 
     fn patience_for_acks(&self) -> Duration {

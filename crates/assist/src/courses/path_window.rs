@@ -9,11 +9,8 @@
 //! - *Somebody has,* or the path is the one that was lost: it opens with what that holds.
 //! - *A queue stands:* the window shrinks by what is too much in it, at once, and nothing changes for a round trip.
 //! - *There is none for a whole round trip,* though something waited here all that time: the window grows by an eighth, of which
-//!   nothing can be seen in the next round trip. If there is still none in the one after that, a window that nothing but a guess has set opens again as
-//!   slow start does, so that a rate that was told too low is put right within a few round trips. One that a queue or a loss has set opens only when it has
-//!   grown like that for some time: the queue of a path that is just full holds no second window.
-//! - *Something is lost:* the window is what the path has carried in this round trip, if it lasts long enough to say so; otherwise one that
-//!   opens shrinks by a quarter. Then nothing changes for a round trip. What arrives meanwhile is what the
+//!   nothing can be seen in the next round trip. If there is still none in the one after that, the window opens again as slow start does. So a rate that was told too low, or was lower once, is put right within a few round trips.
+//! - *Something is lost:* nothing changes for a round trip but a window that opens, by a quarter. What arrives meanwhile is what the
 //!   path carries, and that is the window then. Where losses have another reason, next to all arrives, and the window stays.
 //! - Packets go at the window's rate, a quarter faster lest the pace be what limits, and twice as fast while the window opens.
 //!
@@ -39,8 +36,6 @@ const LEAST: u64 = 4;
 const HIGH: u64 = 4;
 /// A path that carries a fraction like this of what it has carried before, with a queue that is not ours, is taken by others.
 const SQUEEZED: u64 = 4;
-/// A window that had been found before opens again when it has grown so often in a row and no queue stands: by three fifths.
-const OUTGROWN: u32 = 4;
 /// After so many round trips with a queue that the smallest window does not make the base is taken for too short.
 const STUCK: u32 = 8;
 /// Packets that are to stand there, lest the path idle.
@@ -55,16 +50,24 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    /// Another one has arrived, at whatever time.
-    pub(crate) fn add(so_far: &mut Option<Self>, kept: &Kept) {
-        if kept.is_out() {
-            so_far.get_or_insert_default().bytes += u64::from(kept.size);
+    /// Another one has arrived. The acknowledgement that says so `tells` when, unless the packet has a younger timestamp than it
+    /// echoes: then the packet had arrived before what it answers (RFC 7323 section 4.3), by the path that was left perhaps.
+    pub(crate) fn add(
+        so_far: &mut Option<Self>,
+        kept: &Kept,
+        left_is_lost: bool,
+        (tells, echo): (bool, Option<u32>),
+    ) {
+        if !kept.sent().is_some_and(|sent| sent.by_us && !sent.left) {
+            return;
         }
-    }
-
-    /// The one that was released at this time has arrived just now.
-    pub(crate) fn tell(&mut self, released: Option<Instant>) {
-        self.released = self.released.max(released);
+        let arrived = so_far.get_or_insert_default();
+        arrived.bytes += u64::from(kept.size);
+        let is_younger =
+            kept.stamp.zip(echo).is_some_and(|(stamp, echo)| stamp.wrapping_sub(echo) as i32 > 0);
+        if tells && !kept.is_behind && !is_younger {
+            arrived.released = arrived.released.max(kept.clearly_released(left_is_lost).map(|sent| sent.at));
+        }
     }
 }
 
@@ -124,10 +127,8 @@ pub(super) struct PathWindow {
     /// The time that the latest one took.
     took: Option<Duration>,
     round: Option<Round>,
-    /// How often in a row it has grown since a queue stood.
-    grown: u32,
-    /// A queue or a loss has said how much the path holds.
-    is_found: bool,
+    /// It has grown since a queue stood.
+    is_too_small: bool,
     /// The most that has arrived in a round trip, bytes a second.
     fastest: u64,
     /// Round trips in a row with a queue though the window was as small as can be.
@@ -149,8 +150,7 @@ impl PathWindow {
             sample: None,
             took: None,
             round: None,
-            grown: 0,
-            is_found: false,
+            is_too_small: false,
             fastest: 0,
             at_least: 0,
             gives_way: false,
@@ -227,31 +227,18 @@ impl PathWindow {
         if !self.round.is_some_and(|round| round.holds) {
             let is_open = self.is_opening || self.is_guess;
             let window = if is_open { self.window - self.window / 4 } else { self.window };
-            let carries = self.carries(now).map_or(window, |carries| carries.saturating_add(LOW * packet));
-            self.shrink(now, window.min(carries), packet);
+            self.shrink(now, window, packet);
         }
         if let Some(round) = &mut self.round {
             round.is_busy = true;
         }
     }
 
-    /// What the path carries in a round trip by what has arrived in the present one, if that says anything yet.
-    fn carries(&self, now: Instant) -> Option<u64> {
-        let round = self.round.filter(|round| round.is_limited)?;
-        let lasted = now.saturating_duration_since(round.since);
-        let round_trip = self.round_trip();
-        (2 * lasted >= round_trip).then(|| {
-            let carries = u128::from(round.bytes) * round_trip.as_nanos() / lasted.as_nanos().max(1);
-            u64::try_from(carries).unwrap_or(u64::MAX)
-        })
-    }
-
     fn shrink(&mut self, now: Instant, to: u64, packet: u64) {
         self.window = to.min(self.window).max(LEAST * packet);
         self.is_guess = false;
         self.is_opening = false;
-        self.is_found = true;
-        self.grown = 0;
+        self.is_too_small = false;
         self.round = Some(Round { holds: true, ..Round::from(now) });
     }
 
@@ -264,7 +251,7 @@ impl PathWindow {
             self.is_guess = false;
             self.window += arrived.bytes;
         }
-        let Some(released) = arrived.released else { return self.judge_by_bytes(now, seen.packet) };
+        let Some(released) = arrived.released else { return };
         let took = now.saturating_duration_since(released);
         let before = self.took.replace(took);
         if let Some(before) = before {
@@ -275,24 +262,6 @@ impl PathWindow {
         if self.pace().is_some() {
             // A receiver may have waited for another one before it acknowledged.
             self.judge(now, released, took.min(before.unwrap_or(took)), seen);
-        }
-    }
-
-    /// Where all goes for the second time, nothing says when what arrives was released. What arrives after a loss in twice the time of a round trip is
-    /// what the path carries all the same.
-    fn judge_by_bytes(&mut self, now: Instant, packet: u64) {
-        let Some(round) = self.round.filter(|round| round.is_limited && round.holds && round.is_busy) else {
-            return;
-        };
-        if now < round.since + 2 * self.round_trip().max(self.took.unwrap_or_default()) {
-            return;
-        }
-        let carries = self.carries(now).unwrap_or(self.window);
-        let window = carries.saturating_add((LOW * packet).max(carries / 16));
-        if window < self.window {
-            self.shrink(now, window, packet);
-        } else {
-            self.round = Some(Round::from(now));
         }
     }
 
@@ -344,14 +313,14 @@ impl PathWindow {
         } else if round.is_limited && !self.is_opening && queued < low {
             if !round.has_grown {
                 self.is_guess = false;
-                self.is_opening = self.grown >= if self.is_found { OUTGROWN } else { 1 };
+                self.is_opening = self.is_too_small;
                 self.window += (self.window / 8).max(LOW * packet);
-                self.grown += 1;
+                self.is_too_small = true;
                 self.round = Some(Round { has_grown: true, ..Round::from(now) });
                 return;
             }
         } else {
-            self.grown = 0;
+            self.is_too_small = false;
         }
         self.round = Some(Round::from(now));
     }
@@ -476,13 +445,6 @@ mod tests {
         let path = Path { lossy: 50, ..Path::of(2_000_000, 100, 50) };
         let course = path.run(Some(2_000_000), 0);
         assert!(course.used > 0.93, "{course:?}");
-    }
-
-    #[test]
-    fn a_window_that_fills_the_path_does_not_open_again_and_again() {
-        // As long as it did, each opening lost as much as the queue could not hold.
-        let course = Path::of(4_500_000, 120, 20).run(None, 12_000_000);
-        assert!(course.used > 0.95 && course.dropped < 100, "{course:?}");
     }
 
     #[test]

@@ -3,8 +3,6 @@
 //! A packet of these scripts is 1052 bytes, and 1092 with what a path adds: 8 ms at 1092 kbit/s, of which 4 packets fill a path
 //! of 16 ms with two more.
 
-use alloc::format;
-use alloc::string::String;
 use core::time::Duration;
 
 use super::script::Script;
@@ -432,53 +430,6 @@ fn slow_to_fast_does_not_wait() {
            100  > release 0+1000
            100  > release 1000+1000",
     );
-}
-
-#[test]
-fn what_a_living_path_delivers_is_not_worth_much_of_the_new_ones_time() {
-    // 1.87 s at 9 kbit/s, and 0.34 s at 50: sooner, but that time would be lost to what follows.
-    home_agent(Replay::DEFAULT).run(
-        "    0  path 1 rate 9 rtt 700
-             0  syn
-             0  from mobile ack 0              -> pass
-            10  for mobile 0+1000              -> pass keep
-            61  for mobile 1000+1000           -> pass keep
-           100  path 2 rate 50 rtt 10 alive
-           800  wait",
-    );
-}
-
-/// A flow that was measured, 1052 bytes every 10 ms, of which 30 packets are under way by path 1 when path 2 comes.
-fn measured_with_a_standing_queue(rates: [&str; 2]) -> String {
-    let mut script = format!("0 path 1 {}\n0 syn\n0 from mobile ack 0 -> pass\n", rates[0]);
-    for packet in 0..80 {
-        let at = 10 + 10 * packet;
-        if packet >= 30 {
-            script += &format!("{at} from mobile ack {} -> pass\n", 1000 * (packet - 29));
-        }
-        script += &format!("{at} for mobile {}+1000 -> pass keep\n", 1000 * packet);
-    }
-    script += &format!("805 path 2 {} alive\n", rates[1]);
-    script
-}
-
-#[test]
-fn a_path_that_was_left_is_as_fast_as_it_has_delivered_whatever_was_said() {
-    // 30 packets take 0.3 s, not 28 as at the rate that was told.
-    home_agent(Replay::DEFAULT)
-        .run(&(measured_with_a_standing_queue(["rate 9 rtt 100", "rate 2000 rtt 10"]) + "810 wait"));
-}
-
-#[test]
-fn behind_a_repetition_that_went_in_front_of_the_originals_others_pass_too() {
-    let mut script = measured_with_a_standing_queue(["rtt 100", "rtt 100"]);
-    // The sender repeats while the old path has much to deliver still, and again when that is little; it will be refused (PAWS).
-    script += "810 for mobile 50000+1000 again -> pass keep\n";
-    for packet in 52..76 {
-        script += &format!("{} from mobile ack {} -> pass\n", 300 + 10 * packet, 1000 * packet);
-    }
-    script += "1061 for mobile 76000+1000 again -> pass keep";
-    home_agent(Replay::DEFAULT).run(&script);
 }
 
 #[test]

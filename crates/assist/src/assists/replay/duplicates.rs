@@ -27,15 +27,18 @@ use careof_base::Instant;
 use careof_wire::{Segment, SeqNumber};
 
 use crate::context::{Context, Passing};
+use crate::courses::Arrived;
 use crate::flow::{Flow, Stream};
 use crate::keeping::{Kept, Sent};
 use crate::timers::Owner;
 use crate::{DropReason, PathId, Wake};
 
-use super::arrivals::{DUPLICATES, Latest, News};
 use super::rules::{LEAST_TIMEOUT, Rules};
 use super::state::State;
 use super::{blind, owed, release};
+
+/// Duplicate acknowledgements that say that a segment is lost (RFC 5681 section 3.2).
+const DUPLICATES: u8 = 3;
 
 /// Whether a segment of the direction that is kept is to be dropped, for its bytes are here or on their way.
 pub(super) fn swallow(
@@ -74,17 +77,6 @@ pub(super) fn swallow(
         return Some(DropReason::HeldAlready);
     }
     None
-}
-
-/// A repetition goes on in front of what the path that was left has still to deliver: the receiver will refuse that (PAWS).
-pub(super) fn note_passing(stream: &Stream, state: &mut State, passing: &Passing<'_>) {
-    if passing.seen.is_repetition
-        && passing.segment.timestamps.is_some()
-        && !drains_soon(stream, state)
-        && let Some(patience) = &mut state.patience
-    {
-        patience.delivers = false;
-    }
 }
 
 /// When the first of what its sender has repeated in vain should have been acknowledged.
@@ -160,13 +152,7 @@ pub(super) fn overtakes(stream: &Stream, segment: &Segment) -> bool {
 }
 
 /// What an acknowledgement says of packets behind what it acknowledges.
-pub(super) fn learn_of_holes(
-    now: Instant,
-    stream: &mut Stream,
-    state: &mut State,
-    passing: &Passing<'_>,
-    least: Option<Duration>,
-) {
+pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, state: &mut State, passing: &Passing<'_>) {
     let segment = passing.segment;
     let blocks = segment.sack.as_slice();
     // A first block of what is acknowledged reports a duplicate (RFC 2883), not a hole.
@@ -174,27 +160,25 @@ pub(super) fn learn_of_holes(
     if passing.seen.is_duplicate_ack && !is_d_sack {
         state.duplicates = state.duplicates.saturating_add(1);
     }
+    let (arrived, left_is_lost) = (&mut state.arrived, state.left_is_lost);
     let mut is_news = false;
     let mut left_delivered = false;
     for (index, &(left, right)) in blocks.iter().enumerate() {
         if right.is_at_or_before(segment.ack) {
             continue;
         }
-        let mut news = News::of(now, true, segment, least);
+        // What has just come is in the first block (RFC 2018 section 4); others repeat what came before.
+        let is_latest = index == 0;
         stream.kept.mark_sacked(left, right, |kept| {
             is_news = true;
             left_delivered |= owed::was_left(kept);
-            news.sacked(state, kept);
+            Arrived::add(arrived, kept, left_is_lost, (is_latest, None));
         });
-        // What has just come is in the first block (RFC 2018 section 4); others repeat what came before.
-        if index == 0 {
-            news.tell(state);
-        }
     }
     if left_delivered {
         state.left_path_delivered = Some(now);
     }
-    if (is_news || passing.seen.acknowledges) && (is_active(now, stream, state) || state.patience.is_some()) {
+    if is_news && (is_active(now, stream, state) || state.patience.is_some()) {
         find_lost(now, stream, state);
     }
 }
@@ -205,7 +189,7 @@ fn find_lost(now: Instant, stream: &mut Stream, state: &mut State) {
     // What was delivered before the handover says nothing of what was released after it.
     let arrived = stream.kept.iter().rposition(|kept| kept.is_sacked && by_us(kept));
     let mut behind = arrived.unwrap_or(0);
-    let by_left = third_latest_by_left(stream);
+    let by_left = third_latest(stream, |kept| kept.sent().filter(|sent| sent.left));
     let is_lost_there = |sent: Sent| sent.left && by_left.is_some_and(|arrived| sent.at < arrived);
     stream.kept.mark(|kept| {
         if behind > 0 {
@@ -214,27 +198,34 @@ fn find_lost(now: Instant, stream: &mut Stream, state: &mut State) {
         }
         kept.is_missing |= !kept.is_sacked && kept.sent().is_some_and(is_lost_there);
     });
+    let left_is_lost = state.left_is_lost;
     let waits = stream.kept.has_waiting();
-    if let Some(arrived) = state.latest.third() {
+    if let Some(arrived) = third_latest(stream, |kept| kept.clearly_released(left_is_lost)) {
         // Its sender would have to wait for all that waits here before it could tell, or has told in vain.
         let saw_loss = &mut state.saw_loss;
         stream.kept.owe(now, |kept, sent| {
-            // What went straight on belongs to it: a sender that has taken its timeout back takes nothing for lost.
-            let is_ours = !sent.left && (waits || kept.swallowed);
+            let is_ours = sent.by_us && (waits || kept.swallowed);
             let is_lost = is_ours && !kept.is_sacked && sent.at < arrived;
-            *saw_loss |= is_lost && sent.by_us;
+            *saw_loss |= is_lost;
             is_lost
         });
     }
 }
 
-/// When the third latest of the packets was sent that have arrived by the path that was left: what was sent before it by
-/// that path and has not arrived is lost.
-fn third_latest_by_left(stream: &Stream) -> Option<Instant> {
-    let mut latest = Latest::default();
-    let arrived = stream.kept.iter().filter(|kept| kept.is_sacked).filter_map(Kept::sent);
-    arrived.filter(|sent| sent.left).for_each(|sent| latest.add(sent.at));
-    latest.third()
+/// When the third latest of the packets that have arrived was sent, of those that `sent_by` the path in question: what was sent before it by
+/// the same path and has not arrived is lost (RFC 5681 section 3.2; by time, for what goes again is not in the order of its
+/// numbers: RFC 8985).
+fn third_latest(stream: &Stream, sent_by: impl Fn(&Kept) -> Option<Sent>) -> Option<Instant> {
+    let mut latest = [None; DUPLICATES as usize];
+    for sent in stream.kept.iter().filter(|kept| kept.is_sacked).filter_map(sent_by) {
+        let mut at = Some(sent.at);
+        for known in &mut latest {
+            if at > *known {
+                core::mem::swap(known, &mut at);
+            }
+        }
+    }
+    latest[DUPLICATES as usize - 1]
 }
 
 /// Whether a segment for the mobile node, at the mobile node, is a late copy of what it has.

@@ -30,7 +30,6 @@
 //! day, which took every timeout for loss; it is the undo that turns it round. Order: PAWS (RFC 7323 section 5.3).
 //! What is dropped here rather than sent twice, and when it never is: [`duplicates`].
 
-mod arrivals;
 mod blind;
 mod duplicates;
 mod owed;
@@ -47,12 +46,13 @@ use careof_wire::ReceivedFlow;
 use crate::acknowledgement::Wanted;
 use crate::assist::{Assist, Holds};
 use crate::context::{Context, Passing};
+use crate::courses::Arrived;
 use crate::flow::{Flow, Stream};
 use crate::flow_table::{FlowTable, Followed};
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{DropReason, Fate, Place, Sack, Verdict, Wake, Which};
+use crate::{DropReason, Fate, Place, Verdict, Wake, Which};
 
 use rules::Rules;
 use state::State;
@@ -186,14 +186,13 @@ fn on_answered(
 
 /// What a segment says of how far the direction that is kept has come.
 fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, passing: &Passing<'_>) {
-    let least = cx.courses.course(flow.key.mobile).and_then(|course| course.least_round_trip());
     let stream = flow.stream_mut(passing.towards.back());
     let Some(una) = stream.una else { return };
     if duplicates::is_active(cx.now, stream, state) {
         owed::forget_refused(cx.outbox, stream, state);
     }
     if !passing.seen.acknowledges {
-        duplicates::learn_of_holes(cx.now, stream, state, passing, least);
+        duplicates::learn_of_holes(cx.now, stream, state, passing);
         return;
     }
     state.acks_hidden = false;
@@ -201,19 +200,18 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, p
     state.repeated = None;
     let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
     let mut bytes = 0;
-    let fills_hole = stream.kept.iter().take_while(|kept| kept.seq.is_before(una)).any(|kept| kept.is_sacked);
-    let mut news = arrivals::News::of(cx.now, fills_hole, passing.segment, least);
+    let (arrived, left_is_lost) = (&mut state.arrived, state.left_is_lost);
+    let echo = passing.segment.timestamps.map(|stamps| stamps.echo);
     stream.kept.acknowledge(una, |kept| {
         counters.acknowledged += 1;
         bytes += u64::from(kept.size);
         if !kept.is_sacked {
-            news.acknowledged(state, &kept);
+            Arrived::add(arrived, &kept, left_is_lost, (true, echo));
         }
         outbox.drop_kept(&kept, DropReason::DeliveredAlready);
     });
-    news.tell(state);
     state.meter.add(cx.now, bytes, stream.round_trip);
-    duplicates::learn_of_holes(cx.now, stream, state, passing, least);
+    duplicates::learn_of_holes(cx.now, stream, state, passing);
     if state.patience.is_some() && !stream.kept.iter().any(owed::was_left) {
         state.patience = None;
         cx.timers.stop(Owner::Flow(flow.key), Wake::Patience);
@@ -250,7 +248,6 @@ fn on_sent(
         }
         return;
     }
-    duplicates::note_passing(stream, state, passing);
     keep(cx, flow, state, rules, passing, verdict);
     let is_lost = cx.paths.lost_since(flow.key.mobile).is_some();
     let stream = flow.stream_mut(passing.towards);
@@ -316,7 +313,7 @@ fn keep(
 }
 
 /// Sends the last acknowledgement that went by the lost path once more. It may have been lost with what was under way, and then
-/// whoever replays at the other end of the path would begin with data that have arrived, or send again what lies behind a hole.
+/// whoever replays at the other end of the path would begin with data that have arrived.
 fn repeat_last_ack(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
     let towards = cx.config.place.keeps();
     let acknowledged = flow.stream(towards.back());
@@ -324,7 +321,7 @@ fn repeat_last_ack(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
         acknowledged.una.is_some_and(|una| acknowledged.syn.is_none_or(|syn| una.is_after(syn.plus(1))));
     let is_recent = acknowledged.last_ack.is_some_and(|last| last.at + rules.replay.age > cx.now);
     if has_data && is_recent {
-        Wanted { sack: Sack::AsLast, ..Wanted::of(rules.kind, "last-ack", towards) }.inject(cx, flow, 1);
+        Wanted::of(rules.kind, "last-ack", towards).inject(cx, flow, 1);
     }
 }
 

@@ -9,7 +9,7 @@
 //! - It **is gone, and access routers have kept what came for the mobile node meanwhile** (fast handovers): the acknowledgements of what
 //!   had arrived come only now, and with them the sender's own repair of the rest works. It passes; what nothing has been heard of in the
 //!   time above is sent again.
-//! - It was left and holds so much, so slowly, that the new path delivers it far sooner: at once.
+//! - It was left and holds so much, so slowly, that the new path delivers it sooner: at once.
 //!
 //! What is not sent again: what the receiver has said that it has (SACK); originals with an older timestamp than the receiver
 //! echoes, which PAWS would make it refuse - a repetition has been delivered in front of them; and, behind its original, a
@@ -32,17 +32,12 @@ use crate::paths::{self, Usable};
 use crate::timers::Owner;
 use crate::{Place, Wake};
 
-use super::arrivals::Latest;
 use super::release;
 use super::rules::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
 use super::state::{Patience, State};
 
 /// A patient replay gives up when nothing has said where to begin for so long: the longest back-off but the last ones.
 const FORGOTTEN: Duration = Duration::from_secs(3);
-
-/// What a path that lives delivers anyway is sent again only if that takes the new one at most one part in so many of the time that the old one
-/// needs for it: the new path's time is lost to what follows, the old one's would not be.
-const CHEAP: u32 = 10;
 
 /// Which packets that were sent on are owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +68,6 @@ pub(super) fn on_usable(
         return;
     }
     stream.kept.leave_path();
-    state.latest = Latest::default();
     state.is_slower = is_slower(cx.config.place, state, usable);
     state.is_same_path = usable.from.is_some() && usable.from == usable.to;
     state.may_probe = !state.is_slower;
@@ -164,26 +158,21 @@ pub(super) fn on_silence(cx: &mut Context<'_>, flow: &mut Flow, state: &mut Stat
     release::settle(cx, flow, state);
 }
 
-/// Whether the new path delivers what is owed far sooner than the old one.
+/// Whether the new path delivers what is owed before the old one has.
 fn is_sooner_again(place: Place, stream: &Stream, state: &State, usable: &Usable) -> bool {
-    let old = old_rate(place, state, usable);
+    let old = rate_of(place, &usable.old).or(state.meter.rate());
     let (Some(old), Some(new), Some(round_trip)) = (old, rate_of(place, &usable.new), usable.new.round_trip)
     else {
         return false;
     };
     let bits = stream.kept.bytes() * 8;
     let (Some(old), Some(new)) = (old.time_for_bits(bits), new.time_for_bits(bits)) else { return false };
-    old > round_trip + CHEAP * new
-}
-
-/// Rate of the path that was left: at least what it has delivered, whatever was said.
-fn old_rate(place: Place, state: &State, usable: &Usable) -> Option<DataRate> {
-    rate_of(place, &usable.old).max(state.meter.rate())
+    old > round_trip + new
 }
 
 /// Whether the new path is known to be slower than the old one.
 fn is_slower(place: Place, state: &State, usable: &Usable) -> bool {
-    let old = old_rate(place, state, usable);
+    let old = rate_of(place, &usable.old).or(state.meter.rate());
     rate_of(place, &usable.new).zip(old).is_some_and(|(new, old)| new < old)
 }
 

@@ -9,8 +9,6 @@ use crate::courses::Arrived;
 use crate::flow::Stream;
 use crate::meter::Meter;
 
-use super::arrivals::Latest;
-
 /// The old path gets time to deliver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
@@ -28,8 +26,6 @@ pub(crate) struct State {
     pub(super) arrived: Option<Arrived>,
     /// Something released was lost since the course of the replay was last told.
     pub(super) saw_loss: bool,
-    /// When those were released that have arrived by the present path.
-    pub(super) latest: Latest,
     /// The old path was left and may still deliver what it has.
     pub(super) patience: Option<Patience>,
     /// Packets and bytes released since the replay began.
