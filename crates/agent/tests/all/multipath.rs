@@ -45,7 +45,7 @@ fn books_balance(status: &Status) {
     assert_eq!(several.offered, several.no_path + first, "{several:#?}");
     let held = several.holds as u64;
     assert_eq!(several.arrived, several.released + several.duplicates + held, "{several:#?}");
-    let by_path: u64 = several.paths.iter().map(|path| u64::from(path.sent_packets)).sum();
+    let by_path: u64 = several.paths.iter().map(|path| path.sent_packets).sum();
     assert!(by_path <= several.transmitted, "{several:#?}");
 }
 
