@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 
 from conftest import CAREOF, ROOT
 from linux_hosts import need_linux_hosts
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCRIPT = ROOT / "examples" / "try-it.sh"
 
@@ -43,3 +47,22 @@ def test_the_examples_name_no_interface_that_a_machine_has_by_chance() -> None:
     for path in (ROOT / "examples").glob("*.toml"):
         names = re.findall(r'^(?:interface|name) = "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
         assert all(name.startswith("careof-") and len(name) < 16 for name in names), path.name
+
+
+def test_check_says_which_interfaces_the_host_lacks(tmp_path: Path) -> None:
+    agent = CAREOF.with_name("careof-agent")
+    if not agent.exists():
+        pytest.skip("there is no careof-agent beside careof: make setup")
+    (tmp_path / "keys").mkdir()
+    key = tmp_path / "keys" / "laptop"
+    key.write_text("9c1f7be2604d35a8f3ce0b9174d26a5e\n", encoding="ascii")
+    key.chmod(0o600)
+    for name, missing in (("home.toml", "careof-lan"), ("mobile.toml", "careof-lan, careof-wifi, careof-lte")):
+        file = shutil.copy(ROOT / "examples" / name, tmp_path)
+        done = subprocess.run([agent, "check", file], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.startswith(f"note: this host has no interface {missing}\n  hint: ")
+    key.chmod(0o644)
+    done = subprocess.run([agent, "check", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "its mode is 0644" in done.stderr
