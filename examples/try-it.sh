@@ -32,7 +32,7 @@ fi
 mount -t tmpfs tmpfs /run
 mkdir -p /run/netns
 work=/run/try-it
-mkdir -p "$work/keys" "$work/site"
+mkdir -p "$work/keys" "$work/site" "$work/store"
 cd "$work"
 
 say "Three hosts: home, net and mobile; the mobile node has two links, careof-wifi and careof-lte"
@@ -71,6 +71,9 @@ home_address = "192.0.2.10"
 spi = 256
 key_file = "keys/mobile"
 
+[store]
+directory = "/run/try-it/store"
+
 [control]
 socket = "/run/try-it/home.sock"
 END
@@ -103,7 +106,7 @@ until_true() {
   local what=$1 tries=0
   shift
   until "$@" >/dev/null 2>&1; do
-    ((++tries < 1200)) || { cat home.log mobile.log >&2; fail "$what" "above is what the agents logged"; }
+    { ((++tries < 1200)) && kill -0 %1 && kill -0 %2; } 2>/dev/null || { cat home.log mobile.log >&2; fail "$what" "above is what the agents logged"; }
     sleep 0.1
   done
 }
