@@ -16,6 +16,7 @@ YIELDING := nice -n 19
 CARGO := env MAKEFLAGS= cargo
 
 SCENARIO := scenarios/wavelan-to-gsm.toml
+README_SCENARIO := scenarios/ipv6/wifi-to-lte.toml
 
 # One interpreter for every build of the extension, so that cargo does not build it again for another.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -26,10 +27,11 @@ ORACLES := ../shared/oracles
 
 .PHONY: help setup packages demo test tested compiled hunt lint lint-rust lint-python format bench bench-bindings \
 	bench-silent-death bench-silent-outage \
-	bench-false-switch bench-soft-handovers bench-multipath bench-path-deaths oracles worlds outages moves lock clean docs/wavelan-to-gsm.png
+	bench-false-switch bench-soft-handovers bench-multipath bench-path-deaths oracles worlds outages moves lock clean docs/wavelan-to-gsm.png \
+	docs/wifi-to-lte.png docs/wifi-to-lte-assisted.png
 
 help:
-	@echo "make setup   build careof into $(VENV)"
+	@echo "make setup   build careof and careof-agent into $(VENV)"
 	@echo "make demo    simulate a download from WaveLAN to GSM, with report, into demo/"
 	@echo "make test    everything that must pass: lint, the Rust tests, the tests across languages"
 	@echo "make hunt    random cases that no test has drawn before; SEED=N draws those of N again, ROUNDS=N as many seeds"
@@ -61,7 +63,7 @@ $(VENV)/.packages: requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
-# The native module and the command; Python sources are used where they stand. They are compiled, as pip does for what it
+# The native module, the command and the daemon, whose crates are compiled once for both; Python sources are used where they stand. They are compiled, as pip does for what it
 # installs: without, starting takes more than twice as long wherever Python may not keep what it has compiled.
 $(MODULE): $(VENV)/.packages $(NATIVE_SOURCES)
 	@command -v cargo >/dev/null || \
@@ -70,6 +72,8 @@ $(MODULE): $(VENV)/.packages $(NATIVE_SOURCES)
 	@rm -f $(VENV)/.careof*
 	MAKEFLAGS= PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) \
 		$(BIN)/maturin develop --profile $(MODULE_PROFILE) --locked --quiet
+	$(CARGO) build --profile $(MODULE_PROFILE) --locked --quiet -p careof-python -p careof-agent --bin careof-agent
+	install target/$(MODULE_PROFILE)/careof-agent $(BIN)/careof-agent
 	$(BIN)/python -m compileall -q python
 	@touch $@
 
@@ -111,7 +115,14 @@ format: setup
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-# The picture in README.md.
+# The two pictures in README.md.
+docs/wifi-to-lte.png docs/wifi-to-lte-assisted.png: setup
+	$(BIN)/careof run $(README_SCENARIO) --capture none --out run/before --plot png
+	cp run/before/handover-download.png docs/wifi-to-lte.png
+	$(BIN)/careof run $(README_SCENARIO) --capture none --out run/after --plot png --set assist=default
+	cp run/after/handover-download.png docs/wifi-to-lte-assisted.png
+
+# The picture in docs/wavelan-to-gsm.md.
 docs/wavelan-to-gsm.png: setup
 	$(BIN)/careof run $(SCENARIO) --seed 7 --out demo --plot png
 	cp demo/plot-download.png $@

@@ -78,9 +78,9 @@ def test_the_longest_silence_leads_what_is_printed(careof: Command, tmp_path: Pa
     assert summary["handovers"][0]["longest_silence_s"] > 20
     listed = [line for line in printed if line.startswith("download") and line.endswith(longest)]
     assert len(listed) == 1
-    # Where the README shows it, that is what is printed.
+    # Where the documentation shows it, that is what is printed.
     for line in (head, row, *listed):
-        assert line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+        assert line in (ROOT / "docs" / "wavelan-to-gsm.md").read_text(encoding="utf-8").splitlines()
 
 
 def test_without_a_trace_there_are_only_summary_and_scenario(careof: Command, small: Path) -> None:

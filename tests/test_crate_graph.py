@@ -88,16 +88,20 @@ def test_protocol_crates_switch_on_no_std_feature(crate: str) -> None:
     assert '"std"' not in built_from
 
 
-def test_the_native_module_is_made_of_the_crates_that_the_tests_are_made_of() -> None:
+def test_what_setup_builds_is_made_of_the_crates_that_the_tests_are_made_of() -> None:
     # A feature that only the tests ask for would have its crate, and all above it, compiled once more in CI.
     def built(*of: str) -> set[str]:
         command = ["cargo", "tree", "--offline", "--locked", "--no-dedupe", "--prefix", "none", "--format", "{p} [{f}]"]
         done = subprocess.run([*command, *of], cwd=ROOT, capture_output=True, text=True, check=True)
         return set(done.stdout.splitlines())
 
-    module = built("--package", "careof-python", "--edges", "normal,build")
-    assert module
-    assert not module - built("--workspace", "--edges", "normal,build,dev")
+    tests = built("--workspace", "--edges", "normal,build,dev")
+    # As the Makefile builds them: the module by itself, the daemon together with it.
+    for packages in (["careof-python"], ["careof-python", "careof-agent"]):
+        named = [word for package in packages for word in ("--package", package)]
+        made = built(*named, "--edges", "normal,build")
+        assert made
+        assert not made - tests
 
 
 def test_assists_do_not_know_each_other() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from careof import native, text
 from careof.errors import ConservationError, RunError
+from careof.ingredients import keep, keep_given
 from careof.runs import MAX_CAPTURE, SIMULATED, Run, dump
 from careof.staging import EVENTS, PACKETS, PROGRAMS, REPORT, RESOLVED, SCENARIO, SUMMARY, Staging, space_hint
 
@@ -200,6 +201,9 @@ def _advance(world: native.World, recorder: Recorder | None, audience: _Audience
 
 
 def _write(result: Run, directory: Path, job: Job) -> None:
+    # What the scenario names is kept with it; from here on it is what makes the run again in this directory.
+    result.scenario_text = keep(result.scenario_text, Path(job.name).parent, directory)
+    result.summary["overrides"] = keep_given(result.summary["overrides"], directory)
     (directory / SUMMARY).write_text(dump(result.summary), encoding="utf-8")
     (directory / SCENARIO).write_text(result.scenario_text, encoding="utf-8", newline="")
     (directory / RESOLVED).write_text(dump(result.scenario), encoding="utf-8")

@@ -191,7 +191,9 @@ class Network:
         return "\n".join(lines)
 
     def _assists(self) -> str:
-        names = ", ".join(f"{one['name']} at {', '.join(one['at'])}" for one in self.scenario["assists"])
+        # Some assists have no place of their own.
+        places = [(str(one["name"]), ", ".join(one.get("at", []))) for one in self.scenario["assists"]]
+        names = ", ".join(f"{name} at {place}" if place else name for name, place in places)
         return text.printable(f"assists: {names}") if names else ""
 
     def _addresses(self) -> str:

@@ -76,7 +76,10 @@ class Plots:
         return [str(flow["name"]) for flow in self._run.summary["flows"]]
 
     def save(self, directory: Path) -> list[Path]:
-        """Draw each flow's graphs, with the queues below them, as ``plot-FLOW.png``; returns the files."""
+        """Draw each flow's graphs, with the queues below them, as ``plot-FLOW.png``; returns the files.
+
+        Where there are handovers, ``handover-FLOW.png`` is the one after which the flow was silent longest, from near.
+        """
         from careof.plot import static
 
         queues = self.queue_panel()
@@ -89,7 +92,21 @@ class Plots:
             for first in self.close_ups()[:1]:
                 panels.insert(1, series.cut(panels[0], first, "Around the first handover"))
             static.save(static.picture(title, panels), files[-1])
+            if (worst := self._worst(flow)) is not None:
+                files.append(directory / f"handover-{flow}.png")
+                near = series.cut(self.panels(flow)[0], self.close_ups()[worst], "Time and sequence")
+                static.save(static.picture(title, [near]), files[-1])
         return files
+
+    def _worst(self, flow: str) -> int | None:
+        """After which handover a flow was silent longest, counted from 0."""
+        silences = {
+            number: float(one["longest_silence_s"])
+            for number, handover in enumerate(self.trace.handovers)
+            for one in handover["flows"]
+            if one["name"] == flow and one["longest_silence_s"] is not None
+        }
+        return max(silences, key=lambda number: (silences[number], -number), default=None)
 
     @property
     def _end_s(self) -> float:

@@ -48,7 +48,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use careof_base::{Instant, Randomness};
-use careof_lab::Clock;
+use careof_lab::{Clock, Netlink};
 use careof_mobility::v4::{InterfaceId, Notice, PathProperties};
 use careof_mobility::{v4, v6};
 
@@ -107,6 +107,20 @@ impl AnySetup {
             Self::V4(setup) => setup.role(),
             Self::V6(setup) => setup.role(),
         }
+    }
+
+    /// The names of the interfaces that it speaks of and the host has not. They may come later: an agent waits for them.
+    ///
+    /// # Errors
+    /// The kernel does not list its interfaces.
+    pub fn missing_interfaces(&self) -> Result<Vec<&str>, careof_lab::Error> {
+        let devices = match self {
+            Self::V4(setup) => setup.devices(),
+            Self::V6(setup) => setup.devices(),
+        };
+        let there = Netlink::open()?.interfaces()?;
+        let names = devices.iter().map(|device| device.name.as_str());
+        Ok(names.filter(|name| there.iter().all(|found| found.name != *name)).collect())
     }
 }
 

@@ -158,7 +158,10 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Check(file) => {
             let configuration = Configuration::load(&file)
                 .map_err(|errors| Failure { text: errors.to_string(), status: 2 })?;
-            write(&format!("{}: {}\n", file.display(), summary(&configuration)))
+            write(&format!("{}: {}\n", file.display(), summary(&configuration)))?;
+            // Where this cannot be written, nothing is left to do about it.
+            let _ = write!(io::stderr(), "{}", missing(&configuration));
+            Ok(())
         }
         Command::Status { json, socket } => write(&status::status(json, socket.as_deref())?),
         Command::Paths { socket } => paths::watch(socket.as_deref()),
@@ -191,6 +194,18 @@ fn misspelt(file: &Path) -> Result<(), Failure> {
             let error = format!("there is no file {:?}", file.display().to_string());
             Err(Failure::new(2, &error, Some(&format!("did you mean `careof-agent {meant}`?"))))
         }
+    }
+}
+
+/// Which interfaces the host lacks: no fault of the file, as the agent waits for them.
+fn missing(configuration: &Configuration) -> String {
+    match configuration.setup.missing_interfaces() {
+        Ok(names) if names.is_empty() => String::new(),
+        Ok(names) => format!(
+            "note: this host has no interface {}\n  hint: `ip link` lists what it has; the agent waits until it is there\n",
+            names.join(", ")
+        ),
+        Err(error) => format!("note: whether the host has the interfaces is not known: {error}\n"),
     }
 }
 

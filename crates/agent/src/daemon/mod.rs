@@ -254,6 +254,14 @@ impl Daemon {
             metrics = metrics.map(tracing::field::display),
             "Agent started"
         );
+        match daemon.configuration.setup.missing_interfaces() {
+            Ok(names) if names.is_empty() => {}
+            Ok(names) => tracing::warn!(
+                interfaces = names.join(", "),
+                "This host has no such interface: waiting for it"
+            ),
+            Err(error) => tracing::warn!(%error, "Cannot see which interfaces this host has"),
+        }
         daemon.take_problem(clock.now());
         Ok(daemon)
     }
