@@ -172,6 +172,14 @@ pub enum Error {
         /// What is missing.
         lack: BpfLack,
     },
+    /// The kernel has no Multipath TCP, or it is off.
+    #[error("there is no Multipath TCP here: {call}: {}", .errno.desc())]
+    NoMptcp {
+        /// What failed.
+        call: &'static str,
+        /// What it returned.
+        errno: Errno,
+    },
     /// There is no TUN device in this system.
     #[error("cannot make the interface {interface:?}: open(/dev/net/tun): {}", .errno.desc())]
     NoTunDevice {
@@ -323,6 +331,9 @@ impl Error {
             Self::CongestionControlNotAllowed { .. } => Some(
                 "sudo sysctl -w net.ipv4.tcp_allowed_congestion_control=\
                  \"$(sysctl -n net.ipv4.tcp_available_congestion_control)\"",
+            ),
+            Self::NoMptcp { .. } => Some(
+                "a kernel since 5.17 with CONFIG_MPTCP=y and net.mptcp.enabled = 1, or leave `mptcp` out: TCP then, with Mobile IP",
             ),
             Self::NoTunDevice { errno: Errno::ENOENT, .. } => Some(
                 "sudo sh -c 'modprobe tun; mkdir -p /dev/net; mknod -m 0666 /dev/net/tun c 10 200'; \

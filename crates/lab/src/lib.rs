@@ -7,6 +7,7 @@
 //!   tells what changes.
 //! - [`SockDiag`] looks into the kernel's TCP; [`set_congestion_control`] and [`set_sysctl`] choose how it works, and a
 //!   [`ToldCongestion`] is one that can be told of handovers.
+//! - [`mptcp_socket`] and [`MptcpPathManager`] are the kernel's Multipath TCP.
 //! - [`Host::spawn`] runs programs, which end with the host.
 //! - [`TunnelSocket`] and [`OffloadTun`] are the two ends of a tunnel's way through user space, many packets a system
 //!   call; [`AgentSocket`], [`IcmpSocket`] and [`ArpSender`] carry what agents say to each other and to a link.
@@ -38,6 +39,7 @@ mod ipv6_link_sender;
 mod ipv6_packets;
 mod ipv6_tunnel_socket;
 mod link_socket;
+mod mptcp;
 mod namespace;
 mod neighbour_watch;
 mod netlink;
@@ -75,6 +77,7 @@ pub use ipv6_link_sender::Ipv6LinkSender;
 pub use ipv6_packets::{Ipv6PacketSender, Ipv6PacketWatch, SeenIpv6Packet};
 pub use ipv6_tunnel_socket::{Ipv6Outer, Ipv6TunnelPacket, Ipv6TunnelSocket};
 pub use link_socket::LinkSocket;
+pub use mptcp::{MptcpEndpoint, MptcpPathManager, mptcp_fell_back, mptcp_schedulers, mptcp_socket};
 pub use namespace::{Host, Realm};
 pub use neighbour_watch::{NeighbourWatch, SeenNeighbour, SeenRequest};
 pub use netlink::{

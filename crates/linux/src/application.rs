@@ -10,7 +10,9 @@ use std::sync::mpsc::Sender;
 use std::thread::{Builder, JoinHandle};
 
 use careof_base::{Duration, Instant};
-use careof_lab::{Clock, Error, Host, TcpOption, ensure_congestion_control};
+use careof_lab::{
+    Clock, Error, Host, IpVersion, TcpOption, ensure_congestion_control, mptcp_fell_back, mptcp_socket,
+};
 use careof_plan::{Ask, FlowId, NodeId, Side, Workload, port};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -21,6 +23,7 @@ use nix::sys::socket::{
 };
 
 use crate::error::WorldError;
+use crate::mptcp::Whereabouts;
 use crate::pattern::Pattern;
 use crate::report::{ApplicationEvent, Report};
 
@@ -44,8 +47,11 @@ pub(crate) struct ApplicationConfig {
     pub(crate) id: FlowId,
     /// The nodes of opener and acceptor.
     pub(crate) nodes: [NodeId; 2],
-    /// The address the acceptor is known by.
-    pub(crate) acceptor: IpAddr,
+    /// Who opens the connection, and the address the other one is known by.
+    pub(crate) client: Side,
+    pub(crate) server: IpAddr,
+    /// Over Multipath TCP: where the client is.
+    pub(crate) whereabouts: Option<Whereabouts>,
     pub(crate) workload: Workload,
     pub(crate) options: Vec<TcpOption>,
     pub(crate) congestion: String,
@@ -119,7 +125,7 @@ pub(crate) fn start(
     clock: Clock,
     reports: Sender<Report>,
 ) -> Result<Worker, Error> {
-    let listener = listen_at(&hosts[usize::from(config.nodes[1].0)], &config)?;
+    let listener = listen_at(&hosts[usize::from(config.nodes[config.client.peer().index()].0)], &config)?;
     let hosts = Arc::clone(hosts);
     let flow = usize::from(config.id.0);
     Worker::start(format!("flow {flow}"), move |bell| {
@@ -199,6 +205,7 @@ impl End {
 struct Application {
     config: ApplicationConfig,
     listener: Option<Listener>,
+    has_accepted: bool,
     ends: [End; 2],
     reporter: Reporter,
     buffer: Vec<u8>,
@@ -213,6 +220,7 @@ impl Application {
         Self {
             config,
             listener: Some(listener),
+            has_accepted: false,
             ends: Side::BOTH.map(|side| End::new(flow, side)),
             reporter,
             buffer: vec![0; CHUNK],
@@ -227,7 +235,9 @@ impl Application {
             let ready = self.wait(bell);
             if ready[0] {
                 match answer(bell, &mut rings) {
-                    Some(Signal::Quit) => return Ok(()),
+                    Some(Signal::Quit) => {
+                        return Side::BOTH.into_iter().try_for_each(|side| self.refuse_fallback(side));
+                    }
                     Some(Signal::Open) => self.open(hosts)?,
                     None => {}
                 }
@@ -254,11 +264,11 @@ impl Application {
         self.reporter.clock.now()
     }
 
-    /// Waits for the bell, the listener, opener and acceptor, or the workload's time; says which are ready.
+    /// Waits for the bell, the listener, the ends of opener and acceptor, or the workload's time; says which are ready.
     fn wait(&self, bell: &EventFd) -> [bool; 4] {
         let mut fds = vec![PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
         let mut places = vec![0];
-        if let Some(listener) = &self.listener {
+        if let Some(listener) = self.listener.as_ref().filter(|_| !self.has_accepted) {
             fds.push(PollFd::new(listener.as_fd(), PollFlags::POLLIN));
             places.push(1);
         }
@@ -287,13 +297,24 @@ impl Application {
     }
 
     fn open(&mut self, hosts: &[Host]) -> Result<(), WorldError> {
-        let here = anywhere(self.config.acceptor, port(self.config.id, Side::Opener));
-        let there = SocketAddr::new(self.config.acceptor, port(self.config.id, Side::Acceptor));
+        let client = self.config.client;
+        let there = SocketAddr::new(self.config.server, port(self.config.id, client.peer()));
         let (options, congestion) = (self.config.options.clone(), self.config.congestion.clone());
-        let host = &hosts[usize::from(self.config.nodes[0].0)];
+        let host = &hosts[usize::from(self.config.nodes[client.index()].0)];
         self.opened = true;
+        let is_multipath = self.config.whereabouts.is_some();
+        let attached = self.config.whereabouts.as_ref().and_then(Whereabouts::get);
+        let mut here = anywhere(self.config.server, port(self.config.id, client));
+        if let Some(attached) = &attached {
+            here.set_ip(attached.address);
+        }
         let opened = host.run(move || {
-            let socket = new_socket(here, &options, &congestion)?;
+            let socket = new_socket(is_multipath, here, &options, &congestion)?;
+            if let Some(attached) = attached {
+                // As the subflows of its path manager are.
+                setsockopt(&socket, sockopt::BindToDevice, &attached.device.into())
+                    .map_err(failed("open a connection", "setsockopt(SO_BINDTODEVICE)"))?;
+            }
             match connect(socket.as_raw_fd(), &SockaddrStorage::from(there)) {
                 Ok(()) | Err(Errno::EINPROGRESS) => {}
                 Err(errno) => {
@@ -306,11 +327,13 @@ impl Application {
         })?;
         let (socket, own, refused) = opened?;
         let text = format!("{} to {}", own.ip(), there.ip());
-        self.reporter.tell(ApplicationEvent::Opening { ends: Some([own, there]), text });
+        // The subflows of Multipath TCP are looked into when they are seen.
+        let ends = (!is_multipath).then_some([own, there]);
+        self.reporter.tell(ApplicationEvent::Opening { ends, text });
         self.tell_wanted();
         match refused {
-            None => self.ends[0].socket = Some(socket),
-            Some(errno) => self.over(Side::Opener, errno.desc()),
+            None => self.ends[client.index()].socket = Some(socket),
+            Some(errno) => self.over(client, errno.desc()),
         }
         Ok(())
     }
@@ -328,12 +351,32 @@ impl Application {
         accepted
             .set_nonblocking(true)
             .map_err(|error| failed("accept a connection", "ioctl(FIONBIO)")(errno_of(&error)))?;
-        let end = &mut self.ends[1];
+        let server = self.config.client.peer();
+        let end = &mut self.ends[server.index()];
         end.socket = Some(accepted.into());
         end.is_connected = true;
-        // A flow is one connection.
-        self.listener = None;
+        self.has_accepted = true;
+        if self.config.whereabouts.is_none() {
+            // A flow is one connection. Further subflows of one of Multipath TCP come to its listening socket, too.
+            self.listener = None;
+        }
+        self.refuse_fallback(server)?;
+        // What it was asked for before.
+        self.write(server);
         Ok(())
+    }
+
+    /// Nothing else than Multipath TCP passes for it.
+    fn refuse_fallback(&self, side: Side) -> Result<(), WorldError> {
+        let end = &self.ends[side.index()];
+        let socket = end.socket.as_ref().filter(|_| self.config.whereabouts.is_some() && end.is_connected);
+        match socket.map(|socket| mptcp_fell_back(socket.as_fd())).transpose()? {
+            Some(true) => Err(WorldError::Flow {
+                flow: self.config.name.clone(),
+                problem: "the connection became one of ordinary TCP, without other paths".to_owned(),
+            }),
+            Some(false) | None => Ok(()),
+        }
     }
 
     /// A socket is ready for something.
@@ -355,6 +398,7 @@ impl Application {
             return Ok(());
         }
         self.ends[side.index()].is_connected = true;
+        self.refuse_fallback(side)?;
         let asks = self.config.workload.connected(self.now());
         for ask in asks.into_iter().flatten() {
             self.ask(ask)?;
@@ -520,11 +564,20 @@ fn internet_address(storage: &SockaddrStorage) -> Option<SocketAddr> {
     ipv4.or_else(|| storage.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into())))
 }
 
-/// A TCP socket of the calling thread's host at `here`.
-fn new_socket(here: SocketAddr, options: &[TcpOption], congestion: &str) -> Result<OwnedFd, Error> {
+/// A socket of TCP, or of Multipath TCP, of the calling thread's host at `here`.
+fn new_socket(
+    is_multipath: bool,
+    here: SocketAddr,
+    options: &[TcpOption],
+    congestion: &str,
+) -> Result<OwnedFd, Error> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let doing = "open a connection";
-    let socket = socket(family(here.ip()), SockType::Stream, flags, None).map_err(failed(doing, "socket"))?;
+    let socket = if is_multipath {
+        mptcp_socket(IpVersion::of(here.ip()))?
+    } else {
+        socket(family(here.ip()), SockType::Stream, flags, None).map_err(failed(doing, "socket"))?
+    };
     setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(failed(doing, "setsockopt(SO_REUSEADDR)"))?;
     ensure_congestion_control(congestion)?.choose_for(&socket)?;
     options.iter().try_for_each(|option| option.set(socket.as_fd()))?;
@@ -533,10 +586,11 @@ fn new_socket(here: SocketAddr, options: &[TcpOption], congestion: &str) -> Resu
 }
 
 fn listen_at(host: &Host, config: &ApplicationConfig) -> Result<Listener, Error> {
-    let here = anywhere(config.acceptor, port(config.id, Side::Acceptor));
+    let here = anywhere(config.server, port(config.id, config.client.peer()));
+    let is_multipath = config.whereabouts.is_some();
     let (options, congestion) = (config.options.clone(), config.congestion.clone());
     host.run(move || {
-        let socket = new_socket(here, &options, &congestion)?;
+        let socket = new_socket(is_multipath, here, &options, &congestion)?;
         let backlog = Backlog::new(1).unwrap_or(Backlog::MAXCONN);
         listen(&socket, backlog).map_err(failed("accept a connection", "listen"))?;
         Ok(Listener::from(socket))

@@ -25,6 +25,7 @@ use crate::books::{Books, HOLD, Record};
 use crate::domain::{Domain, DomainAccount};
 use crate::error::WorldError;
 use crate::media::{Attention, shortcuts};
+use crate::mptcp::PathManagers;
 use crate::network::{Network, give_address};
 use crate::programs::ProgramOutput;
 use crate::quic::Mover;
@@ -128,6 +129,8 @@ pub(crate) struct Director {
     pub(crate) flows: Vec<DirectedFlow>,
     /// What makes two connections of one.
     pub(crate) relay: Option<Worker>,
+    /// Who tells the hosts of flows over Multipath TCP which addresses they have.
+    pub(crate) path_managers: PathManagers,
     /// Who tells senders of handovers, where they can be told.
     pub(crate) teller: Option<SenderTeller>,
     pub(crate) sampler: Sampler,
@@ -496,6 +499,7 @@ impl Director {
             let host = self.network.host(mobile);
             let [own, gateway] = [interface.address, interface.peer_address].map(Locator::to_ipv4);
             give_address(host, name, own, gateway, metric)?;
+            self.path_managers.raised((mobile, host), (index, link, name), own.into())?;
         }
         Ok(())
     }
@@ -503,6 +507,10 @@ impl Director {
     /// Tells the hosts at both ends of an access link what it does: the mobile node always, the other end where an
     /// agent advertises. Elsewhere what is sent into a dead link is the link's to keep or drop.
     fn set_carriers(&self, link: LinkId, up: bool) -> Result<(), Error> {
+        if let (false, Some((mobile, index))) = (up, self.mobile_end(link)) {
+            let own = self.topology.address(self.topology.place(mobile).interfaces[index].address);
+            self.path_managers.lowered((mobile, self.network.host(mobile)), index, own)?;
+        }
         self.network.set_carrier(link, 1, up)?;
         if advertises_on(&self.scenario, link) {
             self.network.set_carrier(link, 0, up)?;

@@ -35,9 +35,9 @@ pub enum WorldError {
         /// How to get it, where that is known.
         remedy: Option<String>,
     },
-    /// There is no such congestion control on this machine.
+    /// The kernel of this machine lacks what a key asks for: a congestion control, Multipath TCP.
     #[error("{key}: {error}")]
-    Congestion {
+    Missing {
         /// The scenario's key.
         key: String,
         /// What the machine has.
@@ -75,7 +75,7 @@ impl WorldError {
     #[must_use]
     pub fn remedy(&self) -> Option<&str> {
         match self {
-            Self::Lab(error) | Self::Congestion { error, .. } => error.remedy(),
+            Self::Lab(error) | Self::Missing { error, .. } => error.remedy(),
             Self::NoProgram { remedy, .. } => remedy.as_deref(),
             Self::Unsupported { .. }
             | Self::Agent(_)

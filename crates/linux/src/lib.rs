@@ -11,6 +11,7 @@ mod domain;
 mod error;
 mod media;
 mod mobile_ipv6;
+mod mptcp;
 mod network;
 mod pattern;
 mod probe;

@@ -7,6 +7,7 @@ use careof_scenario::{
 };
 
 use crate::error::WorldError;
+use crate::mptcp::PathManagers;
 use crate::relay::Splitter;
 use crate::tcp::choose;
 use crate::tcp_cm::TcpCmPlan;
@@ -26,6 +27,7 @@ pub fn check(scenario: &Scenario) -> Result<(), WorldError> {
         .map(|(index, flow)| choose(index, flow))
         .collect::<Result<Vec<_>, _>>()?;
     TcpCmPlan::new(scenario, &topology, &choices)?;
+    PathManagers::new(scenario, &topology)?;
     if let Some(splitter) = Splitter::new(scenario, &topology) {
         splitter.choices()?;
     }

@@ -13,8 +13,8 @@ use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
     AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Side, Topology, WalkStep, Workload, agent,
-    attached_first, handovers_of, kind, lay_out, measured_name, measured_senders, migrates, names, port,
-    quic_client, refuse_what_no_world_can, steps, stream, up_of, walk,
+    attached_first, client_of, handovers_of, kind, lay_out, measured_name, measured_senders, migrates, names,
+    port, refuse_what_no_world_can, steps, stream, up_of, walk,
 };
 use careof_quic::Role;
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
@@ -23,12 +23,13 @@ use nix::errno::Errno;
 
 use crate::agents::{AgentThread, setup};
 use crate::application::{self, ApplicationConfig, Worker};
-use crate::books::{BookedFlow, Books};
+use crate::books::{BookedFlow, Books, Multipath};
 use crate::director::{DirectedFlow, Director, Journey, Outcome, schedule};
 use crate::domain::Domain;
 use crate::error::WorldError;
 use crate::media::{Attention, shortcuts};
 use crate::mobile_ipv6::{self, start_routers};
+use crate::mptcp::PathManagers;
 use crate::network::Network;
 use crate::programs::{ProgramOutput, refuse_missing};
 use crate::quic::{self, QuicConfig};
@@ -89,7 +90,12 @@ impl LinuxRun {
         // What the machine does not give is said before anything is made.
         let teller = TcpCmPlan::new(&scenario, &topology, &choices)?;
         let teller = teller.map(|plan| plan.register(&mut choices)).transpose()?;
-        let sysctls = sysctls_of_hosts(&scenario, &topology, &choices, of_relay.as_ref())?;
+        let path_managers = PathManagers::new(&scenario, &topology)?;
+        path_managers.refuse_missing()?;
+        let mut sysctls = sysctls_of_hosts(&scenario, &topology, &choices, of_relay.as_ref())?;
+        for (of_host, node) in sysctls.iter_mut().zip((0..).map(NodeId)) {
+            of_host.extend(path_managers.sysctls(node));
+        }
         let relay =
             splitter.zip(of_relay.as_ref()).map(|(splitter, of_relay)| splitter.plan(&choices, of_relay));
         let log =
@@ -109,6 +115,7 @@ impl LinuxRun {
         let attention = Attention::default();
         network.emulator.apply(shortcuts(&scenario, &topology, &network, &attention))?;
         prepare_access_links(&network, &scenario)?;
+        path_managers.prepare(&network.hosts, &topology)?;
         let fast = scenario.mobility.as_ref().and_then(|mobility| mobility.fast_handover.as_ref());
         let script = steps(&attached_first(&scenario), &handovers_of(&scenario, run), fast);
         schedule(&network, &scenario, &script)?;
@@ -150,8 +157,15 @@ impl LinuxRun {
         let mut flows = Vec::new();
         for (index, (flow, choice)) in scenario.flows.iter().zip(&choices).enumerate() {
             let relay = relay.as_ref();
-            let parts =
-                Parts { scenario: &scenario, topology: &topology, network: &network, clock, relay, run };
+            let parts = Parts {
+                scenario: &scenario,
+                topology: &topology,
+                network: &network,
+                clock,
+                relay,
+                path_managers: &path_managers,
+                run,
+            };
             flows.push(add_flow(&parts, index, flow, choice, &mut books, &reports)?);
         }
         // The relay's TCP is one for all flows.
@@ -187,6 +201,7 @@ impl LinuxRun {
             routers,
             flows,
             relay: relaying,
+            path_managers,
             teller,
             sampler,
             inbox,
@@ -339,6 +354,7 @@ struct Parts<'a> {
     network: &'a Network,
     clock: Clock,
     relay: Option<&'a RelayPlan>,
+    path_managers: &'a PathManagers,
     run: u64,
 }
 
@@ -370,7 +386,7 @@ fn quic_config(
     stop: Option<Instant>,
 ) -> QuicConfig {
     let Parts { scenario, topology, run, .. } = parts;
-    let client = quic_client(scenario, flow);
+    let client = client_of(scenario, flow);
     let first =
         attached_first(scenario).into_iter().find(|link| topology.mobile_of(*link) == nodes[client.index()]);
     let interfaces = &topology.place(nodes[client.index()]).interfaces;
@@ -398,10 +414,11 @@ fn add_flow(
     books: &mut Books,
     reports: &Sender<Report>,
 ) -> Result<DirectedFlow, WorldError> {
-    let Parts { scenario, topology, network, clock, relay, .. } = parts;
+    let Parts { scenario, topology, network, clock, relay, path_managers, .. } = parts;
     let id = FlowId(index as u16);
     let nodes =
         [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
+    let client = if flow.mptcp.is_some() { client_of(scenario, flow) } else { Side::Opener };
     books.add_flow(BookedFlow {
         name: flow.name.clone(),
         nodes,
@@ -411,6 +428,7 @@ fn add_flow(
             None => choice.summary(),
         },
         is_open_ended: flow.workload == Traffic::Command,
+        multipath: flow.mptcp.is_some().then(|| Multipath { client, server_port: port(id, client.peer()) }),
         connections: 0,
     });
     let senders = measured_senders(&flow.workload);
@@ -442,13 +460,19 @@ fn add_flow(
                 .collect();
             let ports = Side::BOTH.map(|side| port(id, side));
             connections = match relay.filter(|relay| relay.splits(index)) {
+                _ if flow.mptcp.is_some() => {
+                    books.add_multipath_connection(index, &named);
+                    Vec::new()
+                }
                 Some(relay) => books.add_split_connections(index, relay.node, ports, &named).to_vec(),
                 None => vec![books.add_connection(index, ports, &named)],
             };
             let config = ApplicationConfig {
                 id,
                 nodes,
-                acceptor: topology.address(topology.address_of(nodes[1])),
+                client,
+                server: topology.address(topology.address_of(nodes[client.peer().index()])),
+                whereabouts: flow.mptcp.is_some().then(|| path_managers.whereabouts(nodes[client.index()])),
                 workload: Workload::new(flow.workload, stop),
                 options: choice.options.clone(),
                 congestion: choice.of_sockets().to_owned(),

@@ -38,6 +38,9 @@ const NOT_SWITCHED: [&str; 18] = [
 /// Keys that only the program which opens a connection can set.
 const SOCKETS_OWN: [&str; 4] = ["mss", "nagle", "pacing", "user_timeout"];
 
+/// Those of them that sockets of Multipath TCP do not have.
+const NOT_MULTIPATHS: [&str; 3] = ["mss", "pacing", "user_timeout"];
+
 /// What a kernel takes for the longest retransmission timeout (`tcp_rto_max_ms`).
 const RTO_MAX: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(120);
 
@@ -139,25 +142,30 @@ fn choose_as(key: &str, flow: &Flow) -> Result<KernelChoice, WorldError> {
     };
     let remark = remark.filter(|_| !matches!(flow.workload, Workload::Probe { .. }));
     Ok(KernelChoice {
-        sysctls: sysctls(tcp, profile, matches!(flow.workload, Workload::Command)),
+        sysctls: sysctls(tcp, profile, has_own_sockets(flow)),
         options: options(flow),
-        profile: profile.name,
+        profile: if flow.mptcp.is_some() { "mptcp" } else { profile.name },
         congestion,
         registered: None,
         remark,
     })
 }
 
+/// Whether the host is told what is a socket's matter: where programs have their own sockets, and where those of Multipath TCP do not take it.
+const fn has_own_sockets(flow: &Flow) -> bool {
+    matches!(flow.workload, Workload::Command) || flow.mptcp.is_some()
+}
+
 /// Refuses congestion controls that this kernel does not have, before anything starts. Whether it gives them shows in the
 /// hosts, where an ordinary user has rights.
 ///
 /// # Errors
-/// [`WorldError::Congestion`], naming the key.
+/// [`WorldError::Missing`], naming the key.
 pub(crate) fn refuse_missing_congestion(choices: &[KernelChoice]) -> Result<(), WorldError> {
     for (index, choice) in choices.iter().enumerate() {
         if let Err(error @ Error::NoCongestionControl { .. }) = ensure_congestion_control(&choice.congestion)
         {
-            return Err(WorldError::Congestion { key: format!("flow.{index}.tcp.congestion"), error });
+            return Err(WorldError::Missing { key: format!("flow.{index}.tcp.congestion"), error });
         }
     }
     Ok(())
@@ -166,12 +174,12 @@ pub(crate) fn refuse_missing_congestion(choices: &[KernelChoice]) -> Result<(), 
 /// The same for the TCP of a relay.
 ///
 /// # Errors
-/// [`WorldError::Congestion`], naming the key.
+/// [`WorldError::Missing`], naming the key.
 pub(crate) fn refuse_missing_of_relay(of_relay: Option<&RelayChoices>) -> Result<(), WorldError> {
     for choice in of_relay.iter().flat_map(|of_relay| of_relay.choices.values()) {
         if let Err(error @ Error::NoCongestionControl { .. }) = ensure_congestion_control(&choice.congestion)
         {
-            return Err(WorldError::Congestion { key: format!("{RELAYS_KEY}.congestion"), error });
+            return Err(WorldError::Missing { key: format!("{RELAYS_KEY}.congestion"), error });
         }
     }
     Ok(())
@@ -230,6 +238,10 @@ fn refuse(table: &str, flow: &Flow) -> Result<(), WorldError> {
         }
         if flow.workload == Workload::Command && SOCKETS_OWN.contains(key) {
             let remedy = "it belongs to a socket, and the program's are its own: tell the program, if it has an option";
+            return unsupported(key, "choosing this", remedy);
+        }
+        if flow.mptcp.is_some() && NOT_MULTIPATHS.contains(key) {
+            let remedy = "sockets of Multipath TCP do not have it: leave it out, or leave `mptcp` out";
             return unsupported(key, "choosing this", remedy);
         }
         match *key {
@@ -351,6 +363,12 @@ fn options(flow: &Flow) -> Vec<TcpOption> {
     let (tcp, config) = (&flow.tcp, &flow.tcp.config);
     let given = |key| tcp.given.contains(&key);
     let mut options = Vec::new();
+    if flow.mptcp.is_some() {
+        // The other ones are set for the host.
+        options.extend(given("nagle").then_some(TcpOption::NoDelay(!config.nagle)));
+        options.extend(flow.stop.map(|_| TcpOption::NotSentLowWater(AHEAD)));
+        return options;
+    }
     if given("window") || tcp.kernel.is_none() {
         // The kernel accounts for more than the data; the clamp is what counts.
         let window = config.receive_window;

@@ -250,7 +250,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "The profile its TCP was taken from; null when there was none. On Linux what really ran: `modern`, the kernel's \
          TCP as it comes; `legacy`, without SACK, timestamps, F-RTO, RACK and tail loss probes; `legacy-sack`, the same \
-         with SACK. `quic` for a flow over QUIC.",
+         with SACK. `quic` for a flow over QUIC, `mptcp` for one over Multipath TCP.",
     ),
     define(
         Flow,
@@ -324,7 +324,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "How often the sender's retransmission timer ran out. Each expiry counts, also repeated ones for the same \
          segment. Probes of a closed window are no timeouts. On Linux the kernel's own count. \
-         With QUIC always 0: the library does not tell its probe timeouts.",
+         With QUIC always 0: the library does not tell its probe timeouts. With Multipath TCP those of all subflows.",
     ),
     define(
         Flow,
@@ -340,9 +340,15 @@ pub const DEFINITIONS: &[Definition] = &[
         "segments_sent",
         "",
         "Segments the data's sender sent that occupy sequence numbers: data, SYN, FIN. Repetitions count again, pure \
-         acknowledgements do not count. With QUIC each stretch of stream bytes in a datagram counts as one.",
+         acknowledgements do not count. With QUIC each stretch of stream bytes in a datagram counts as one. \
+         With Multipath TCP: of all subflows, placed by where their data belongs in the connection's.",
     ),
-    define(Flow, "segments_retransmitted", "", "Those of `segments_sent` that repeat something sent before."),
+    define(
+        Flow,
+        "segments_retransmitted",
+        "",
+        "Those of `segments_sent` that repeat something sent before. With Multipath TCP also by another subflow.",
+    ),
     define(
         Flow,
         "unnecessary_retransmissions",

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use careof_base::{DataRate, Duration, Instant};
 
 use crate::order::{ArrivalOrder, Place};
-use crate::ranges::ArrivedRanges;
+use crate::ranges::SequenceRanges;
 use crate::silence::{STALL, Silence, SilenceMeter, Silences};
 
 /// Timeouts whose verdict is remembered as open. A sender backs off exponentially, so this many span hours.
@@ -178,7 +178,7 @@ pub struct FlowMetrics {
     bandwidth_estimate: Option<DataRate>,
     transmissions: u64,
     order: ArrivalOrder,
-    arrived: ArrivedRanges,
+    arrived: SequenceRanges,
     open_timeouts: VecDeque<OpenTimeout>,
 }
 
@@ -211,7 +211,7 @@ impl FlowMetrics {
             bandwidth_estimate: None,
             transmissions: 0,
             order: ArrivalOrder::default(),
-            arrived: ArrivedRanges::default(),
+            arrived: SequenceRanges::default(),
             open_timeouts: VecDeque::new(),
         }
     }

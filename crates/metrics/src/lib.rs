@@ -36,6 +36,7 @@ pub use handover::{
 };
 pub use journeys::Journeys;
 pub use ledger::Ledger;
+pub use ranges::SequenceRanges;
 pub use roaming::{RoamingMetrics, RoamingSummary};
 pub use silence::{STALL, Silence, SilenceEnd, Silences};
 pub use summary::{

@@ -1,22 +1,22 @@
-//! Which sequence numbers have reached the receiver's host.
+//! Which sequence numbers have reached the receiver's host, or have left the sender's.
 
 use alloc::vec::Vec;
 
 /// A receiver holds no more separate ranges than segments fit its window; this is far beyond that.
 const MOST_RANGES: usize = 4096;
 
-/// The sequence numbers that have arrived: everything before a point, and ranges beyond it.
+/// Sequence numbers that have been somewhere: everything before a point, and ranges beyond it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ArrivedRanges {
+pub struct SequenceRanges {
     /// Everything from 0 up to here, exclusive.
     complete: i64,
     /// Disjoint, not touching, ascending; all beyond `complete`.
     beyond: Vec<(i64, i64)>,
 }
 
-impl ArrivedRanges {
-    /// Notes `[seq, end)`; tells whether all of it had arrived before. An empty range brings nothing new.
-    pub(crate) fn insert(&mut self, seq: i64, end: i64) -> bool {
+impl SequenceRanges {
+    /// Notes `[seq, end)`; tells whether all of it had been there before. An empty range brings nothing new.
+    pub fn insert(&mut self, seq: i64, end: i64) -> bool {
         if end <= self.complete || end <= seq {
             return true;
         }
@@ -46,8 +46,9 @@ impl ArrivedRanges {
         false
     }
 
-    /// Whether `seq` has arrived.
-    pub(crate) fn contains(&self, seq: i64) -> bool {
+    /// Whether `seq` has been there.
+    #[must_use]
+    pub fn contains(&self, seq: i64) -> bool {
         if seq < self.complete {
             return true;
         }
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_filled_hole_makes_one_range_of_its_neighbours() {
-        let mut ranges = ArrivedRanges::default();
+        let mut ranges = SequenceRanges::default();
         assert!(!ranges.insert(0, 1));
         assert!(!ranges.insert(11, 21));
         assert!(!ranges.insert(31, 41));
@@ -79,7 +80,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(200))]
         #[test]
         fn agrees_with_a_set_of_numbers(arrivals in prop::collection::vec((0_i64..60, 0_i64..12), 1..60)) {
-            let mut ranges = ArrivedRanges::default();
+            let mut ranges = SequenceRanges::default();
             let mut reference = BTreeSet::new();
             for (seq, len) in arrivals {
                 let all_there = (seq..seq + len).all(|number| reference.contains(&number));

@@ -17,8 +17,8 @@ use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
 use crate::layout::stream;
 use crate::locator::Subnet;
+use crate::own_address::policy_of_migrating_flows;
 use crate::path::path_to_home_agent;
-use crate::quic::policy_of_migrating_flows;
 use crate::topology::{Cell, Home, NodeId, Route, Topology};
 
 /// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.

@@ -32,8 +32,8 @@ mod mobile_ipv6;
 mod multipath;
 mod observation;
 mod overview;
+mod own_address;
 mod path;
-mod quic;
 mod refusal;
 mod room;
 mod script;
@@ -69,8 +69,8 @@ pub use overview::{
     AnchorPointOverview, Direction, HomeNetworkOverview, LinkEnd, LinkOverview, MobileOverview, Network,
     Overview, overview,
 };
+pub use own_address::{client_of, migrates};
 pub use path::{Tunnelling, first_peer, new_path};
-pub use quic::{migrates, quic_client};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
 pub use room::leaves_room;
 pub use script::{Step, attached_first, fate_of_queue, handovers_of, is_told, steps};

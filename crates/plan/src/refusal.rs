@@ -10,8 +10,8 @@ use careof_wire::ipv6::Ipv6Header;
 
 use crate::assists::tunnel_overhead;
 use crate::layout::lay_out;
+use crate::own_address::refuse_flows_without_addresses;
 use crate::path::ways_to_home_agent;
-use crate::quic::refuse_migration_without_addresses;
 
 /// Something a scenario asks for that a world does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
         }
     }
     refuse_assists_not_carried_out(scenario)?;
-    refuse_migration_without_addresses(scenario)?;
+    refuse_flows_without_addresses(scenario)?;
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Workload::Probe { link } = flow.workload
             && scenario.link(link).ipv4_only

@@ -6,6 +6,7 @@ use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::mobility::Reference;
 use crate::model::{Programs, Workload};
+use crate::mptcp::{MptcpDraft, mptcp};
 use crate::quic::{QuicDraft, quic};
 use crate::reference::FLOW;
 use crate::tcp::{TcpDraft, tcp};
@@ -25,6 +26,7 @@ pub(crate) struct FlowDraft<'a> {
     pub(crate) workload: Option<Work<'a>>,
     pub(crate) tcp: Option<TcpDraft>,
     pub(crate) quic: Option<QuicDraft>,
+    pub(crate) mptcp: Option<MptcpDraft<'a>>,
 }
 
 /// What the application does, as far as it is known before names are looked up.
@@ -78,8 +80,23 @@ pub(crate) fn flow<'a>(
         }
         None => None,
     };
+    let mptcp = match reader.get("mptcp") {
+        Some(field) => {
+            let read = mptcp(&field, problems)?;
+            if read.is_some() && quic.is_some() {
+                let expected = "a flow is carried by one of both: leave `mptcp` or `quic` out";
+                field.wrong(expected, None, problems);
+            }
+            if read.is_some() && of_programs {
+                let hint = "leave `mptcp` out".to_owned();
+                field.wrong("programs open their own sockets", Some(hint), problems);
+            }
+            read
+        }
+        None => None,
+    };
     let tcp = tcp(reader.get("tcp"), of_programs, place_of_tcp, problems);
-    Some(FlowDraft { name, place, from, to, start, stop, workload, tcp, quic })
+    Some(FlowDraft { name, place, from, to, start, stop, workload, tcp, quic, mptcp })
 }
 
 fn times(
@@ -133,7 +150,7 @@ fn workload<'a>(reader: &Reader<'a>, problems: &mut Problems) -> Option<Work<'a>
             return programs(reader, problems).map(Work::Programs);
         }
         WorkloadKind::Probe => {
-            reader.refuse(&["size", "tcp", "quic"], "a probe sends packets of its own", problems);
+            reader.refuse(&["size", "tcp", "quic", "mptcp"], "a probe sends packets of its own", problems);
             let link = match reader.get("link") {
                 Some(field) => Some(Reference::read(&field, problems)?),
                 None => None,

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::mobility::usual_early_requests;
 use crate::model::{
     AnchorPoint, AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, FastHandover, Flow,
-    Handover, Hierarchy, IpVersion, KnownRate, Link, LinkId, MobileNode, Mobility, Node, NodeId, Protocol,
-    Quic, Scenario, Tcp, TraceFile, Unreachability, Workload,
+    Handover, Hierarchy, IpVersion, KnownRate, Link, LinkId, MobileNode, Mobility, Mptcp, Node, NodeId,
+    Protocol, Quic, Scenario, Tcp, TraceFile, Unreachability, Workload,
 };
 use crate::resolve::{HOME_AGENT, MOBILE};
 
@@ -568,7 +568,21 @@ fn one_flow(scenario: &Scenario, flow: &Flow) -> Json {
     if let (Json::Object(entries), Some(quic)) = (&mut json, &flow.quic) {
         entries.push(("quic", self::quic(quic)));
     }
+    if let (Json::Object(entries), Some(mptcp)) = (&mut json, &flow.mptcp) {
+        entries.push(("mptcp", self::mptcp(mptcp, scenario)));
+    }
     json
+}
+
+fn mptcp(mptcp: &Mptcp, scenario: &Scenario) -> Json {
+    let backup = mptcp.backup.iter().map(|link| scenario.link_name(*link).into());
+    object! {
+        "scheduler": mptcp.scheduler.as_str(),
+        "subflows": u64::from(mptcp.subflows),
+        "backup": Json::List(backup.collect()),
+        "fullmesh": mptcp.fullmesh,
+        "stale_loss_count": u64::from(mptcp.stale_loss_count),
+    }
 }
 
 fn quic(quic: &Quic) -> Json {

@@ -44,6 +44,7 @@ mod medium;
 mod micro_mobility;
 mod mobility;
 mod model;
+mod mptcp;
 mod multipath;
 mod node;
 mod pattern;
@@ -67,7 +68,7 @@ pub use model::{
     Discovery, Dispersion, DuplicateAddressDetection, Encapsulation, FastHandover, Fleet, Flow, Freeze,
     Handover, HandoverStyle, Hierarchy, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId,
     MapSelection, Medium, MediumId, MicroMobility, MicroProtocol, MobileNode, Mobility, MovementDetection,
-    Multipath, Node, NodeId, PathLink, PathRule, PathScheme, Placed, PolicyRule, Programs, Protocol,
+    Mptcp, Multipath, Node, NodeId, PathLink, PathRule, PathScheme, Placed, PolicyRule, Programs, Protocol,
     QueuedFate, Quic, Replay, Resequencing, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario, Split,
     StartDelay, Tcp, TcpCm, TraceFile, Treatment, Trigger, Unreachability, Uplink, Walk, WhenFull, Workload,
 };

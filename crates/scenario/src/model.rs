@@ -12,6 +12,7 @@ mod discovery;
 mod fast_handover;
 mod hierarchy;
 mod micro_mobility;
+mod mptcp;
 mod multipath;
 
 pub use assist::{
@@ -26,6 +27,7 @@ pub use micro_mobility::{
     BuildingBlocks, CandidateBuffer, CandidateSet, CellularHandover, MicroMobility, MicroProtocol,
     PathScheme, Trigger, WhenFull,
 };
+pub use mptcp::Mptcp;
 pub use multipath::{Dispersion, Multipath, PathLink, PathRule, Resequencing, Treatment, Uplink};
 
 /// Everything a run needs to know.
@@ -593,7 +595,7 @@ pub enum QueuedFate {
     Duplicate,
 }
 
-/// A connection of TCP or QUIC and what it carries.
+/// A connection of TCP, Multipath TCP or QUIC and what it carries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Letters, digits, `-` and `_`.
@@ -614,6 +616,8 @@ pub struct Flow {
     pub tcp: Tcp,
     /// Both ends' QUIC, where the flow is carried by it.
     pub quic: Option<Quic>,
+    /// Multipath TCP of both ends, where the flow has it: its subflows are [`Flow::tcp`].
+    pub mptcp: Option<Mptcp>,
     /// Which it is of the flows that its table stands for; `None` where that is one.
     pub copy: Option<CopyNumber>,
 }

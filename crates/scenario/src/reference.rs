@@ -10,6 +10,7 @@ pub(crate) mod link;
 pub(crate) mod link_layer;
 pub(crate) mod medium;
 pub(crate) mod micro_mobility;
+pub(crate) mod mptcp;
 pub(crate) mod multipath;
 pub(crate) mod node;
 pub(crate) mod quic;
@@ -420,7 +421,7 @@ it takes the new path) and `\"duplicate\"` (both) are known words that no world 
 pub(crate) static FLOW: Section = Section {
     heading: "`[[flow]]`",
     noun: "a flow",
-    intro: "One table for each connection, of TCP or QUIC, and what it carries. A table whose `from` or `to` is a pattern stands for one \
+    intro: "One table for each connection, of TCP, Multipath TCP or QUIC, and what it carries. A table whose `from` or `to` is a pattern stands for one \
 connection for each node of it, called `NAME-1`, `NAME-2`, …: `from = \"correspondent\", to = \"mobile-*\"`. Two patterns are \
 joined node by node: `from = \"sender-*\", to = \"receiver-*\"`.",
     keys: &[
@@ -480,6 +481,12 @@ lists the programs of a scenario.",
             "TCP of both ends; see `tcp`.",
         ),
         key("quic", "word or table", "none", "In the place of TCP: QUIC of both ends; see `quic`."),
+        key(
+            "mptcp",
+            "true, false or table",
+            "`false`",
+            "On Linux hosts: TCP over several paths, as `tcp` says; see `mptcp`.",
+        ),
     ],
     elsewhere: &[
         ("source", "write `from`"),
@@ -734,7 +741,7 @@ tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 41] = [
+pub(crate) static SECTIONS: [&Section; 42] = [
     &ROOT,
     &link::LINK,
     &node::NODE,
@@ -760,6 +767,7 @@ pub(crate) static SECTIONS: [&Section; 41] = [
     &FLOW,
     &TCP,
     &quic::QUIC,
+    &mptcp::MPTCP,
     &assist::ASSIST,
     &assist::EXCEPT,
     &assist::REPLAY,
@@ -800,6 +808,7 @@ fn long_form(keys: &[&str]) -> Option<&'static str> {
         ["links", _, "loss" | "loss_up"] => Some("p"),
         ["links", _, "trace" | "trace_up"] => Some("file"),
         ["flow", _, "quic"] => Some("congestion"),
+        ["flow", _, "mptcp"] => Some("enabled"),
         ["flow", _, "tcp"] | ["assist", "split", "tcp"] => Some("profile"),
         _ => None,
     }

@@ -346,6 +346,10 @@ fn refuse_what_is_a_kernels(scenario: &Scenario) -> Result<(), WorldError> {
             let key = format!("flow.{index}.quic.congestion");
             return Err(only_on_linux(&key, quic.config.congestion.name(), what));
         }
+        if flow.mptcp.is_some() {
+            let what = "the simulator has no model of Multipath TCP, which is the kernel's: it runs";
+            return Err(only_on_linux(&format!("flow.{index}.mptcp"), "true", what));
+        }
         let (key, found, what) = match (&flow.workload, &flow.tcp.kernel) {
             (Traffic::Command, _) => {
                 let program = flow.programs.as_ref().and_then(|programs| programs.command.first());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use careof_metrics::{SegmentRange, Transmission};
-use careof_plan::{Ask, FlowId, Locator, NodeId, Side, migrates, port, quic_client};
+use careof_plan::{Ask, FlowId, Locator, NodeId, Side, client_of, migrates, port};
 use careof_quic::{Connection, Event, Role, StreamRange, packet_of_data};
 use careof_trace::TcpState;
 use careof_wire::protocol;
@@ -57,7 +57,7 @@ impl Simulation {
     pub(crate) fn quic_flow(&mut self, index: usize, nodes: [NodeId; 2]) -> Option<Box<QuicFlow>> {
         let spec = &self.scenario.flows[index];
         let config = spec.quic.as_ref()?.config.clone();
-        let (client, migrates, name) = (quic_client(&self.scenario, spec), migrates(spec), spec.name.clone());
+        let (client, migrates, name) = (client_of(&self.scenario, spec), migrates(spec), spec.name.clone());
         let id = FlowId(index as u16);
         let ends = Side::BOTH.map(|side| {
             let role = if side == client { Role::Client } else { Role::Server };

@@ -34,12 +34,13 @@ pub fn realm_or_skip(programs: &[&str]) -> Option<Realm> {
 /// Passes a test over for a refusal of the lab's.
 ///
 /// # Panics
-/// Where [`REQUIRE`] is set, but for a kernel that lets nobody load BPF programs: hosts do not need it, and a container may forbid it to
-/// root.
+/// Where [`REQUIRE`] is set, but for a kernel without Multipath TCP, and one that lets nobody load BPF programs: hosts do not need either, and a
+/// container may forbid the latter to root.
 pub fn skip_for(error: &Error) {
     let reason = format!("{error}\n  hint: {}", error.remedy().unwrap_or("none known"));
     match error {
-        Error::NoToldCongestion { lack: BpfLack::Permission { .. } | BpfLack::Types, .. } => {
+        Error::NoMptcp { .. }
+        | Error::NoToldCongestion { lack: BpfLack::Permission { .. } | BpfLack::Types, .. } => {
             pass_over(&reason)
         }
         _ => skip(&reason),

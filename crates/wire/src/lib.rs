@@ -13,6 +13,7 @@
 //! | [`ipv6`] | the header and its extension headers, Mobile IPv6's among them, fragmentation, reassembly (RFC 8200, RFC 6275) |
 //! | [`icmpv6`] | errors and what they quote, echo (RFC 4443), neighbor discovery (RFC 4861), home agent and mobile prefix discovery (RFC 6275), what routers tell of their neighbors for fast handovers (RFC 5568) |
 //! | [`IpHeader`] | a header of either version |
+//! | [`mptcp`] | options of Multipath TCP in segments that pass (RFC 8684) |
 //! | [`udp`], [`Segment`] | the transport headers (RFC 768, RFC 9293) |
 //! | [`tcp_edit`] | changes to a TCP header that passes (RFC 1624) |
 //!
@@ -54,6 +55,7 @@ pub mod ipv6;
 pub mod micro;
 pub mod mip4;
 pub mod mip6;
+pub mod mptcp;
 mod numbered;
 mod path_probe;
 mod path_report;

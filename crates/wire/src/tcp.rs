@@ -149,36 +149,12 @@ impl Segment {
 
     /// Whether there were options that are not known.
     fn take_options(&mut self, options: &[u8]) -> Result<bool, Error> {
-        let mut rest = options;
         let mut has_others = false;
-        loop {
-            let offset = OPTIONS + options.len() - rest.len();
-            let (kind, len) = match *rest {
-                [] | [KIND_END, ..] => return Ok(has_others),
-                [KIND_NOOP, ref after @ ..] => {
-                    rest = after;
-                    continue;
-                }
-                [kind, len, ..] => (kind, len),
-                [_] => return Err(Error::Truncated { what: "TCP option", offset, needed: 2, found: 1 }),
-            };
-            let wrong_length = |expected| Error::Invalid {
-                field: "TCP option Length",
-                offset: offset + 1,
-                found: u32::from(len),
-                expected,
-            };
-            if len < 2 {
-                return Err(wrong_length("2 or more"));
-            }
-            let Some((option, after)) = rest.split_at_checked(usize::from(len)) else {
-                let needed = usize::from(len);
-                return Err(Error::Truncated { what: "TCP option", offset, needed, found: rest.len() });
-            };
-            has_others |=
-                !self.take_option(kind, option.get(2..).unwrap_or_default()).map_err(wrong_length)?;
-            rest = after;
-        }
+        walk(options, |kind, data| {
+            has_others |= !self.take_option(kind, data)?;
+            Ok(())
+        })?;
+        Ok(has_others)
     }
 
     /// Takes one option, if it is known; the error tells the length it should have had.
@@ -218,6 +194,47 @@ impl Segment {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+/// Hands every option of the segment that `bytes` begins with to `each`, by its kind and what follows its length; an error of that tells the
+/// length that the option should have had.
+pub(crate) fn options_of(
+    bytes: &[u8],
+    each: impl FnMut(u8, &[u8]) -> Result<(), &'static str>,
+) -> Result<(), Error> {
+    walk(slice(bytes)?.options(), each)
+}
+
+/// As [`options_of`], for the options themselves.
+fn walk(options: &[u8], mut each: impl FnMut(u8, &[u8]) -> Result<(), &'static str>) -> Result<(), Error> {
+    let mut rest = options;
+    loop {
+        let offset = OPTIONS + options.len() - rest.len();
+        let (kind, len) = match *rest {
+            [] | [KIND_END, ..] => return Ok(()),
+            [KIND_NOOP, ref after @ ..] => {
+                rest = after;
+                continue;
+            }
+            [kind, len, ..] => (kind, len),
+            [_] => return Err(Error::Truncated { what: "TCP option", offset, needed: 2, found: 1 }),
+        };
+        let wrong_length = |expected| Error::Invalid {
+            field: "TCP option Length",
+            offset: offset + 1,
+            found: u32::from(len),
+            expected,
+        };
+        if len < 2 {
+            return Err(wrong_length("2 or more"));
+        }
+        let Some((option, after)) = rest.split_at_checked(usize::from(len)) else {
+            let needed = usize::from(len);
+            return Err(Error::Truncated { what: "TCP option", offset, needed, found: rest.len() });
+        };
+        each(kind, option.get(2..).unwrap_or_default()).map_err(wrong_length)?;
+        rest = after;
     }
 }
 

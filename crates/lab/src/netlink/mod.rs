@@ -9,6 +9,7 @@
 
 mod address;
 mod autoconfiguration;
+mod generic;
 mod interface;
 mod monitor;
 mod neighbour;
@@ -29,6 +30,7 @@ use nix::errno::Errno;
 use crate::error::Error;
 
 pub use address::{AddressOptions, AssignedAddress};
+pub(crate) use generic::GenericNetlink;
 pub use interface::{CarrierCounts, InterfaceState};
 pub use monitor::{NetlinkMonitor, NetworkChange};
 pub use neighbour::Neighbour;

@@ -8,6 +8,7 @@ mod links;
 mod media;
 mod merged_by_the_kernel;
 mod monitor;
+mod mptcp;
 mod netlink;
 mod processes;
 mod sock_diag;

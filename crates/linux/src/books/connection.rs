@@ -7,6 +7,8 @@ use careof_plan::{NodeId, Side, Unwrapped};
 use careof_trace::TcpState;
 use careof_wire::{Flags, Segment, SeqNumber};
 
+use super::subflow::Subflow;
+
 /// Segments whose round trip is being measured, at most; more are under way only on paths faster than this is for.
 const MOST_TIMED: usize = 4096;
 
@@ -130,6 +132,10 @@ pub(super) struct Connection {
     pub(super) traced_as: u16,
     /// Opener and acceptor.
     pub(super) ends: [ConnectionEnd; 2],
+    /// Who sent the first SYN.
+    pub(super) client: Side,
+    /// Of a connection of Multipath TCP.
+    pub(super) subflow: Option<Subflow>,
 }
 
 impl Connection {
@@ -244,6 +250,8 @@ mod tests {
             flow: 0,
             traced_as: 0,
             ends: [ConnectionEnd::new(NodeId(0)), ConnectionEnd::new(NodeId(1))],
+            client: Side::Opener,
+            subflow: None,
         }
     }
 

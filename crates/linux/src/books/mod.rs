@@ -9,6 +9,7 @@ mod connection;
 mod datagram;
 mod datagrams;
 mod packets;
+mod subflow;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -36,6 +37,7 @@ use datagram::Reassembler;
 use datagrams::Datagrams;
 use packets::Seen;
 pub(crate) use packets::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
+use subflow::{DataSpace, Subflow};
 
 /// How long records wait for earlier ones: longer than any thread of the run is usually late.
 pub(crate) const HOLD: Duration = Duration::from_millis(40);
@@ -100,8 +102,19 @@ pub(crate) struct BookedFlow {
     pub(crate) tcp: TcpSummary,
     /// Its programs open connections of which nothing is known before they are seen.
     pub(crate) is_open_ended: bool,
-    /// Connections seen of such a flow.
+    /// It is carried by Multipath TCP, of whose subflows the same is true.
+    pub(crate) multipath: Option<Multipath>,
+    /// Connections or subflows seen of such a flow.
     pub(crate) connections: usize,
+}
+
+/// By what the subflows of a flow are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Multipath {
+    /// Who opens them.
+    pub(crate) client: Side,
+    /// The port that they are opened to.
+    pub(crate) server_port: u16,
 }
 
 /// What the next look at the kernel's TCP should be at.
@@ -138,6 +151,8 @@ pub(crate) struct Books {
     /// Where the relay is, if there is one.
     relay: Option<NodeId>,
     connections: Vec<Connection>,
+    /// By what is measured: what was sent over the subflows of Multipath TCP.
+    data_spaces: BTreeMap<usize, DataSpace>,
     /// Connections and senders by source and destination port.
     by_ports: BTreeMap<(u16, u16), Vec<(usize, Side)>>,
     /// By connection of a program: the sequence number of its SYN, which tells it from a later one with the same ports.
@@ -221,6 +236,7 @@ impl Books {
             flows: Vec::new(),
             relay: None,
             connections: Vec::new(),
+            data_spaces: BTreeMap::new(),
             by_ports: BTreeMap::new(),
             initial: BTreeMap::new(),
             answered: BTreeSet::new(),
@@ -291,6 +307,38 @@ impl Books {
         ids
     }
 
+    /// Adds the connection of a flow over Multipath TCP, whose subflows will be seen.
+    pub(crate) fn add_multipath_connection(&mut self, flow: usize, measured: &[(Side, String)]) {
+        let ends = self.flows[flow].nodes.map(ConnectionEnd::new);
+        let id = self.connections.len();
+        self.connections.push(Connection {
+            stretch: Stretch::Whole,
+            flow: flow as u16,
+            traced_as: flow as u16,
+            ends,
+            client: Side::Opener,
+            subflow: None,
+        });
+        for (side, name) in measured {
+            self.measure(id, *side, name.clone());
+        }
+    }
+
+    /// Adds a subflow that `client` opens, between `addresses` and `ports` of opener and acceptor.
+    fn add_subflow(&mut self, flow: usize, client: Side, addresses: [IpAddr; 2], ports: [u16; 2]) -> usize {
+        let measured = Side::BOTH.map(|side| self.measured_sender(flow, side));
+        let number = self.flows[flow].connections;
+        let id = self.add_connection(flow, ports, &[]);
+        self.flows[flow].connections += 1;
+        let connection = &mut self.connections[id];
+        connection.client = client;
+        connection.subflow = Some(Subflow::new(u16::try_from(number).unwrap_or(u16::MAX), addresses));
+        for (end, measured) in connection.ends.iter_mut().zip(measured) {
+            end.measured = measured;
+        }
+        id
+    }
+
     /// Where an end of a connection is that is to be looked into.
     pub(crate) fn node_of(&self, connection: usize, side: Side) -> Option<NodeId> {
         let connection = self.connections.get(connection).filter(|connection| connection.is_traced(side))?;
@@ -306,7 +354,8 @@ impl Books {
     ) -> usize {
         let id = self.connections.len();
         let traced_as = self.name_in_trace(flow);
-        self.connections.push(Connection { stretch, flow: flow as u16, traced_as, ends });
+        let (client, subflow) = (Side::Opener, None);
+        self.connections.push(Connection { stretch, flow: flow as u16, traced_as, ends, client, subflow });
         for side in Side::BOTH {
             let key = (ports[side.index()], ports[side.peer().index()]);
             // The latest first: it is the one that lives.
@@ -315,10 +364,10 @@ impl Books {
         id
     }
 
-    /// The trace's number for the next connection of a flow. A program may open several, each with sequence numbers of
-    /// its own, so each has a name of its own: `web.2`.
+    /// The trace's number for the next connection of a flow. A program may open several, and Multipath TCP has several subflows, each with
+    /// sequence numbers of its own, so each has a name of its own: `web.2`.
     fn name_in_trace(&mut self, flow: usize) -> u16 {
-        if !self.flows[flow].is_open_ended {
+        if !self.flows[flow].is_open_ended && self.flows[flow].multipath.is_none() {
             return flow as u16;
         }
         let name = format!("{}.{}", self.flows[flow].name, self.flows[flow].connections + 1);
@@ -625,7 +674,10 @@ impl Books {
     /// The metrics of all directions of a flow's data.
     fn measured_of(&self, flow: usize) -> Vec<usize> {
         let own = self.connections.iter().filter(|connection| usize::from(connection.flow) == flow);
-        own.flat_map(|connection| &connection.ends).filter_map(|end| end.measured).collect()
+        let measured: BTreeSet<usize> =
+            own.flat_map(|connection| &connection.ends).filter_map(|end| end.measured).collect();
+        // Subflows are measured as one.
+        measured.into_iter().collect()
     }
 
     fn measured_sender(&self, flow: usize, side: Side) -> Option<usize> {
@@ -634,8 +686,8 @@ impl Books {
     }
 
     fn enter_sample(&mut self, at: Instant, connection: usize, side: Side, info: &TcpInfo) {
-        let state = tcp_state(info, side);
         let Some(connection) = self.connections.get_mut(connection) else { return };
+        let state = tcp_state(info, side == connection.client);
         let flow = TraceFlow(connection.traced_as);
         let end = &mut connection.ends[side.index()];
         end.mss = Some(info.mss);
@@ -652,13 +704,18 @@ impl Books {
 
     fn enter_timeouts(&mut self, connection: usize, side: Side, until: Instant, count: u32, info: &TcpInfo) {
         let Some(connection) = self.connections.get_mut(connection) else { return };
+        let state = tcp_state(info, side == connection.client);
         let end = &mut connection.ends[side.index()];
         let seq = end.una;
-        end.timeout = Some(PendingTimeout { until, seq, state: tcp_state(info, side) });
-        if let Some(index) = end.measured {
-            for _ in 0..count {
-                self.flow_metrics[index].on_timeout(seq);
-            }
+        end.timeout = Some(PendingTimeout { until, seq, state });
+        let Some(index) = end.measured else { return };
+        let space = self.data_spaces.get(&index);
+        let of_data =
+            connection.subflow.as_ref().zip(space).map(|(subflow, space)| {
+                subflow.locate(side, seq, space).unwrap_or_else(|| subflow.beside(seq))
+            });
+        for _ in 0..count {
+            self.flow_metrics[index].on_timeout(of_data.unwrap_or(seq));
         }
     }
 
@@ -666,17 +723,20 @@ impl Books {
     /// those on the mobile node's side of it.
     pub(crate) fn mss(&self, flow: usize) -> Option<u32> {
         let mut own = self.connections.iter().filter(|connection| usize::from(connection.flow) == flow);
-        let connection = own.find(|connection| connection.stretch != Stretch::Fixed)?;
-        connection.ends.iter().filter_map(|end| end.mss).min()
+        // Of Multipath TCP the first is none of its subflows.
+        own.find_map(|connection| {
+            let is_mobile_nodes = connection.stretch != Stretch::Fixed;
+            connection.ends.iter().filter_map(|end| end.mss.filter(|_| is_mobile_nodes)).min()
+        })
     }
 }
 
-fn tcp_state(info: &TcpInfo, side: Side) -> TcpState {
+fn tcp_state(info: &TcpInfo, is_client: bool) -> TcpState {
     let bytes = |segments: u32| segments.saturating_mul(info.mss);
-    // What was sent for the first time and not acknowledged. The opener's SYN counts among what was; the acceptor's
+    // What was sent for the first time and not acknowledged. The client's SYN counts among what was; the server's
     // was acknowledged before there was a socket to count.
     let first_time = info.bytes_sent.saturating_sub(info.bytes_retrans);
-    let syn = u64::from(side == Side::Opener);
+    let syn = u64::from(is_client);
     let flight = first_time.saturating_sub(info.bytes_acked.saturating_sub(syn));
     TcpState {
         cwnd_bytes: bytes(info.cwnd_segments),

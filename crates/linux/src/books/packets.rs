@@ -11,12 +11,13 @@ use careof_trace::{
     Direction, Event, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord, NodeId as TraceNode,
     PacketRecord, SegmentRecord,
 };
+use careof_wire::mptcp::{DataMapping, MptcpOptions};
 use careof_wire::{Flags, Segment, icmp, icmpv6};
 
 use super::connection::{Connection, Sent, Stretch};
 use super::datagram::{Datagram, Reassembler, innermost};
 use super::datagrams::Entry;
-use super::{Books, NewConnection, Record};
+use super::{Books, Multipath, NewConnection, Record};
 
 /// A sighting of a packet, understood.
 #[derive(Debug)]
@@ -36,8 +37,14 @@ pub(crate) struct Seen {
 /// What a packet is to whom.
 #[derive(Debug)]
 enum What {
-    /// A segment of a connection that `side` sent, at which place of its way.
-    Segment { connection: usize, side: Side, segment: Box<Segment>, place: Place },
+    /// A segment of a connection that `side` sent, at which place of its way; of a subflow also where its data belongs.
+    Segment {
+        connection: usize,
+        side: Side,
+        segment: Box<Segment>,
+        mapping: Option<DataMapping>,
+        place: Place,
+    },
     /// A message that `node` sent or received.
     Message { node: NodeId, sent: bool, message: &'static str, text: String },
     /// Something on its way.
@@ -235,7 +242,9 @@ impl Books {
         let Some((connection, side)) = self.connection_of(inner, &segment, stretch, node, leaves) else {
             return What::Other;
         };
-        let ends = &self.connections[connection].ends;
+        let Connection { ends, subflow, .. } = &self.connections[connection];
+        let options = subflow.as_ref().and_then(|_| MptcpOptions::peek(inner.payload).ok());
+        let mapping = options.and_then(|options| options.mapping);
         let place = if leaves && ends[side.index()].node == node {
             Place::Start
         } else if arrives && ends[side.peer().index()].node == node {
@@ -243,7 +252,7 @@ impl Books {
         } else {
             Place::Middle
         };
-        What::Segment { connection, side, segment: Box::new(segment), place }
+        What::Segment { connection, side, segment: Box::new(segment), mapping, place }
     }
 
     fn message(&self, datagram: &Datagram<'_>, node: NodeId, leaves: bool, arrives: bool) -> What {
@@ -271,9 +280,12 @@ impl Books {
     ) -> Option<(usize, Side)> {
         let key = (segment.source_port, segment.destination_port);
         let is_of = |connection: &Connection, side: Side| {
-            let owns = |side: Side, address: IpAddr| {
-                let node = connection.ends[side.index()].speaks_for;
-                self.own[usize::from(node.0)].contains(&address)
+            let owns = |side: Side, address: IpAddr| match &connection.subflow {
+                Some(subflow) => subflow.addresses[side.index()] == address,
+                None => {
+                    let node = connection.ends[side.index()].speaks_for;
+                    self.own[usize::from(node.0)].contains(&address)
+                }
             };
             [Stretch::Whole, stretch].contains(&connection.stretch)
                 && owns(side, datagram.source)
@@ -287,12 +299,23 @@ impl Books {
             && (!opens || self.initial.get(&id).is_none_or(|initial| *initial == segment.seq))
         {
             if leaves && is_syn && !opens && self.initial.contains_key(&id) {
-                self.look_into_acceptor(id, datagram, segment);
+                self.look_into_server(id, datagram, segment);
             }
             return Some((id, side));
         }
         if !(opens && leaves) {
             return None;
+        }
+        if let Some((flow, client)) = self.multipath_flow_of(datagram, segment, node) {
+            let by_side = |of_client, of_server| {
+                if client == Side::Opener { [of_client, of_server] } else { [of_server, of_client] }
+            };
+            let addresses = by_side(datagram.source, datagram.destination);
+            let ports = if client == Side::Opener { [key.0, key.1] } else { [key.1, key.0] };
+            let connection = self.add_subflow(flow, client, addresses, ports);
+            self.initial.insert(connection, segment.seq);
+            self.discover(connection, client, datagram, segment);
+            return Some((connection, client));
         }
         let flow = self.flows.iter().position(|flow| {
             flow.is_open_ended
@@ -307,16 +330,40 @@ impl Books {
         Some((connection, Side::Opener))
     }
 
-    /// The acceptor of a program's connection answers: from now on there is something to look into. It answers again
+    /// The flow over Multipath TCP that a SYN of `node` opens a subflow of, and who is its client.
+    fn multipath_flow_of(
+        &self,
+        datagram: &Datagram<'_>,
+        segment: &Segment,
+        node: NodeId,
+    ) -> Option<(usize, Side)> {
+        let owns = |node: NodeId, address| self.own[usize::from(node.0)].contains(&address);
+        self.flows.iter().enumerate().find_map(|(index, flow)| {
+            let Multipath { client, server_port } = flow.multipath?;
+            let is_its = flow.nodes[client.index()] == node
+                && segment.destination_port == server_port
+                && owns(node, datagram.source)
+                && owns(flow.nodes[client.peer().index()], datagram.destination);
+            is_its.then_some((index, client))
+        })
+    }
+
+    /// The server of a program's connection, or of a subflow, answers: from now on there is something to look into. It answers again
     /// when its answer was lost.
-    fn look_into_acceptor(&mut self, connection: usize, datagram: &Datagram<'_>, segment: &Segment) {
+    fn look_into_server(&mut self, connection: usize, datagram: &Datagram<'_>, segment: &Segment) {
         if self.answered.insert(connection) {
-            self.discover(connection, Side::Acceptor, datagram, segment);
+            let server = self.connections[connection].client.peer();
+            self.discover(connection, server, datagram, segment);
         }
     }
 
-    /// An end of a program's connection, the sender of `segment`, was seen.
+    /// An end of a program's connection or of a subflow, the sender of `segment`, was seen.
     fn discover(&mut self, connection: usize, side: Side, datagram: &Datagram<'_>, segment: &Segment) {
+        // Of subflows it is known who sends.
+        let Connection { subflow, ends, .. } = &self.connections[connection];
+        if subflow.is_some() && ends[side.index()].measured.is_none() {
+            return;
+        }
         let flow = usize::from(self.connections[connection].flow);
         let node = self.flows[flow].nodes[side.index()];
         let local = SocketAddr::new(datagram.source, segment.source_port);
@@ -370,10 +417,10 @@ impl Books {
     /// What a packet says at the beginning or the end of its way.
     fn enter_meaning(&mut self, at: Instant, seen: &Seen) {
         match &seen.what {
-            What::Segment { connection, side, segment, place: Place::Start } => {
-                self.enter_segment_sent(at, *connection, *side, segment, seen);
+            What::Segment { connection, side, segment, mapping, place: Place::Start } => {
+                self.enter_segment_sent(at, (*connection, *side), (segment, *mapping), seen);
             }
-            What::Segment { connection, side, segment, place: Place::End } => {
+            What::Segment { connection, side, segment, place: Place::End, .. } => {
                 self.enter_segment_received(at, *connection, *side, segment, seen);
             }
             What::Message { node, sent, message, text } if self.log.is_on() => {
@@ -391,12 +438,18 @@ impl Books {
         }
     }
 
-    fn enter_segment_sent(&mut self, at: Instant, id: usize, side: Side, segment: &Segment, seen: &Seen) {
+    fn enter_segment_sent(
+        &mut self,
+        at: Instant,
+        (id, side): (usize, Side),
+        (segment, mapping): (&Segment, Option<DataMapping>),
+        seen: &Seen,
+    ) {
         if segment.payload_len > 0 {
             self.measure_program(at, id, side);
         }
         let connection = &mut self.connections[id];
-        let sent = connection.sent(at, side, segment);
+        let mut sent = connection.sent(at, side, segment);
         let flow = TraceFlow(connection.traced_as);
         let is_program = self.flows[usize::from(connection.flow)].is_open_ended;
         let end = &mut connection.ends[side.index()];
@@ -411,7 +464,13 @@ impl Books {
             self.log.push(Event::timeout(at, node, flow, timeout.seq, timeout.state));
         }
         if let (Some(index), 1..) = (end.measured, segment.seq_len()) {
-            let range = SegmentRange { seq: sent.seq, end: sent.seq + i64::from(segment.seq_len()) };
+            let mut range = SegmentRange { seq: sent.seq, end: sent.seq + i64::from(segment.seq_len()) };
+            if let Some(subflow) = &mut connection.subflow {
+                let space = self.data_spaces.entry(index).or_default();
+                let again;
+                (range, again) = subflow.sent(side, (sent.seq, segment.payload_len.into()), mapping, space);
+                sent.retransmission |= again;
+            }
             let transmission = self.flow_metrics[index].on_segment_sent(range, sent.retransmission);
             self.transmissions.insert(seen.subject, transmission);
             while self.transmissions.len() > MOST_TRANSMISSIONS {
@@ -434,7 +493,11 @@ impl Books {
         let transmission = self.transmissions.get(&seen.subject).copied();
         if let (Some(index), Some(transmission)) = (measured, transmission) {
             arrived.retransmission = transmission.is_retransmission();
-            let range = SegmentRange { seq: arrived.seq, end: arrived.seq + length };
+            let space = self.data_spaces.get(&index);
+            let range = match connection.subflow.as_ref().zip(space) {
+                Some((subflow, space)) => subflow.range(side, arrived.seq, segment.payload_len.into(), space),
+                None => SegmentRange { seq: arrived.seq, end: arrived.seq + length },
+            };
             self.flow_metrics[index].on_segment_arrival(range, transmission);
             if !self.copies {
                 self.transmissions.remove(&seen.subject);
@@ -562,7 +625,16 @@ mod tests {
             let mut books = Books::new(&scenario, topology, EventLog::off(), None);
             let tcp = TcpSummary { profile: None, variant: String::new(), rto: String::new() };
             let (name, kind) = ("data".to_owned(), "bulk");
-            books.add_flow(BookedFlow { name, nodes, kind, tcp, is_open_ended: false, connections: 0 });
+            let multipath = None;
+            books.add_flow(BookedFlow {
+                name,
+                nodes,
+                kind,
+                tcp,
+                is_open_ended: false,
+                multipath,
+                connections: 0,
+            });
             books.add_connection(0, [49_152, 5001], &[(Side::Opener, "data".to_owned())]);
             Self { books, clock: Instant::ZERO }
         }

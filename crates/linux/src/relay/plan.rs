@@ -118,14 +118,15 @@ impl<'a> Splitter<'a> {
         Some([find(flow.from)?, find(flow.to)?])
     }
 
-    /// Whether a flow passes the relay. One that ends at the home agent is where the relay is.
+    /// Whether a flow passes the relay. One that ends at the home agent is where the relay is, and Multipath TCP has nothing to do with that.
     fn splits(&self, index: usize, flow: &Flow) -> bool {
         let Some(nodes) = self.nodes(flow) else { return false };
         let Some(own) = Side::BOTH.into_iter().find(|side| nodes[side.index()] == self.mobile) else {
             return false;
         };
         let peer = nodes[own.peer().index()];
-        if peer == self.home_agent || matches!(flow.workload, Workload::Probe { .. }) {
+        let passes_by = flow.mptcp.is_some() || matches!(flow.workload, Workload::Probe { .. });
+        if peer == self.home_agent || passes_by {
             return false;
         }
         // Those of a program are its own.

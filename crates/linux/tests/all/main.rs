@@ -12,6 +12,7 @@ mod ipv6;
 mod media;
 mod micro_mobility;
 mod mobile_ipv6;
+mod mptcp;
 mod path_mtu;
 mod quic;
 mod several_mobile_nodes;

@@ -492,6 +492,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("link", "bulk={ from = \"a\", to = \"b\", kind = \"probe\", link = \"left\" }"),
                 ("tcp", "bulk.tcp=reno"),
                 ("quic", "bulk.quic=cubic"),
+                ("mptcp", "bulk.mptcp=true"),
             ],
         ),
         (
@@ -504,6 +505,18 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("mtu_discovery", "mtu_discovery=false"),
                 ("window", "window=1 MB"),
                 ("idle_timeout", "idle_timeout=5 s"),
+            ],
+        ),
+        (
+            &mptcp::MPTCP,
+            "flow.bulk.mptcp.enabled=true\nflow.bulk.mptcp.",
+            vec![
+                ("enabled", "enabled=false"),
+                ("scheduler", "scheduler=bpf_red"),
+                ("subflows", "subflows=3"),
+                ("backup", "backup=wifi2"),
+                ("fullmesh", "fullmesh=true"),
+                ("stale_loss_count", "stale_loss_count=2"),
             ],
         ),
         (

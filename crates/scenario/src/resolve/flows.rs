@@ -6,7 +6,8 @@ use super::{Network, listed};
 use crate::error::Problems;
 use crate::flow::{FlowDraft, ProgramsDraft, Work};
 use crate::mobility::Reference;
-use crate::model::{CopyNumber, Flow, IpVersion, Link, LinkId, NodeId, Programs, Workload};
+use crate::model::{CopyNumber, Flow, IpVersion, Link, LinkId, Mptcp, NodeId, Programs, Workload};
+use crate::mptcp::MptcpDraft;
 use crate::pattern::is_pattern;
 use crate::tree::quote;
 use crate::words::nearest;
@@ -97,6 +98,13 @@ impl Network {
                     },
                     None => None,
                 };
+                let mptcp = match &draft.mptcp {
+                    Some(mptcp) => match self.mptcp(mptcp, [from, to], problems) {
+                        Some(mptcp) => Some(mptcp),
+                        None => break,
+                    },
+                    None => None,
+                };
                 let (Some(work), Some(tcp)) = (&draft.workload, tcp) else { break };
                 let (workload, programs) = match work {
                     Work::Model(workload) => (*workload, None),
@@ -113,13 +121,29 @@ impl Network {
                 };
                 let (start, stop) = (draft.start, draft.stop);
                 let copy = is_copied.then_some(CopyNumber { number: number + 1, of });
-                flows.push(Flow { name, from, to, start, stop, workload, programs, tcp, quic, copy });
+                flows.push(Flow { name, from, to, start, stop, workload, programs, tcp, quic, mptcp, copy });
                 if problems.count() > before {
                     break;
                 }
             }
         }
         flows
+    }
+
+    /// Multipath TCP between `ends`, its links looked up.
+    fn mptcp(&self, draft: &MptcpDraft<'_>, ends: [NodeId; 2], problems: &mut Problems) -> Option<Mptcp> {
+        let mut mptcp = draft.mptcp.clone();
+        for reference in &draft.backup {
+            let link = self.look_up_access(reference, problems)?;
+            let is_own = self.links.get(link.0).is_some_and(|link| ends.contains(&link.ends[1]));
+            if !is_own {
+                let expected = "it is a link of neither end of the flow";
+                problems.add(reference.place(), quote(reference.name), expected, None);
+                return None;
+            }
+            mptcp.backup.push(link);
+        }
+        Some(mptcp)
     }
 
     /// The link that a probe between `ends` measures.

@@ -48,7 +48,7 @@ pub(crate) fn run_scenario(scenario: Scenario) -> Option<Ran> {
 pub(crate) fn run_observed(scenario: Scenario, observation: Observation) -> Option<Ran> {
     let mut world = match LinuxRun::new(scenario, "test.toml", 0, observation) {
         Ok(world) => world,
-        Err(WorldError::Lab(error)) if error.remedy().is_some() => {
+        Err(WorldError::Lab(error) | WorldError::Missing { error, .. }) if error.remedy().is_some() => {
             careof_testbed::skip_for(&error);
             return None;
         }
