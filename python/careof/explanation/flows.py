@@ -251,7 +251,7 @@ class Explainer:
             notes.append("The flow was never opened.")
         elif not row["complete"]:
             notes.append("The flow was not complete: its time ends with its stop or with the run.")
-        if row["profile"] == "mptcp":
+        if row.get("profile") == "mptcp":
             notes.append(
                 f"Multipath TCP: the trace has its segments by subflow ({row['name']}.1, {row['name']}.2, ...), and "
                 "where the time of the connection went is not known from them."
