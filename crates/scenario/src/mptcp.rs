@@ -88,7 +88,7 @@ mod tests {
         let text = format!(
             "duration = \"9 s\"\n[links]\nwifi = \"wifi-good\"\nlte = \"lte\"\n\
              left = {{ preset = \"lte\", between = [\"a\", \"b\"] }}\n[mobility]\n\
-             [[handover]]\nat = \"4 s\"\nfrom = \"wifi\"\nto = \"lte\"\n[[flow]]\nfrom = \"a\"\nto = \"mobile\"\n{lines}\n"
+             [[handover]]\nat = \"4 s\"\nfrom = \"wifi\"\nto = \"lte\"\n[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\n{lines}\n"
         );
         let scenario = Scenario::parse("x.toml", &text, &[]).map_err(|errors| errors.to_string())?;
         Ok(scenario.flows[0].clone())
@@ -122,10 +122,10 @@ mod tests {
             ("command = \"true\"\nmptcp = true", "programs open their own sockets"),
             ("kind = \"probe\"\nmptcp = true", "a probe sends packets of its own"),
             ("mptcp = 3", "true, false or a table"),
-            ("mptcp = { subflows = 9 }", "0 to 8"),
-            ("mptcp = { stale_loss_count = 0 }", "1 to 255"),
+            ("mptcp = { subflows = 9 }", "between 0 and 8"),
+            ("mptcp = { stale_loss_count = 0 }", "between 1 and 255"),
             ("mptcp = { scheduler = \"two words\" }", "1 to 15 letters"),
-            ("mptcp = { backup = [\"lan\"] }", "the mobile node's links are wifi and lte"),
+            ("mptcp = { backup = [\"lan\"] }", "the mobile node's links are \"wifi\" and \"lte\""),
             ("mptcp = { backup = [\"left\"] }", "which joins a and b"),
             ("mptcp = { congestion = \"reno\" }", "write it in the table of `tcp`"),
         ] {

@@ -347,7 +347,7 @@ fn refuse_what_is_a_kernels(scenario: &Scenario) -> Result<(), WorldError> {
             return Err(only_on_linux(&key, quic.config.congestion.name(), what));
         }
         if flow.mptcp.is_some() {
-            let what = "the simulator has no model of Multipath TCP, which is the kernel's: it runs";
+            let what = "Multipath TCP is the kernel's, of which the simulator has no model, and runs";
             return Err(only_on_linux(&format!("flow.{index}.mptcp"), "true", what));
         }
         let (key, found, what) = match (&flow.workload, &flow.tcp.kernel) {

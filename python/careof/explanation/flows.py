@@ -134,7 +134,7 @@ class Explainer:
                 {key: float(of_one[index] * _NANO) for key, index in _PHASES.items()} for of_one in sums.handover
             ],
             steps=len(steps),
-            notes=self._notes(seen, start is not None, bool(row["complete"])),
+            notes=self._notes(seen, row, opened=start is not None),
         )
 
     def _flow(self, name: str) -> tuple[int, int, bool]:
@@ -245,12 +245,17 @@ class Explainer:
         dropped = int(crossings.size[seen.index][crossings.dropped[seen.index] & own].sum())
         return {key: int(parts[key].sum()) for key in BYTES}, by_link, dropped
 
-    def _notes(self, seen: Seen, opened: bool, complete: bool) -> list[str]:
+    def _notes(self, seen: Seen, row: Json, *, opened: bool) -> list[str]:
         notes = []
         if not opened:
             notes.append("The flow was never opened.")
-        elif not complete:
+        elif not row["complete"]:
             notes.append("The flow was not complete: its time ends with its stop or with the run.")
+        if row.get("profile") == "mptcp":
+            notes.append(
+                f"Multipath TCP: the trace has its segments by subflow ({row['name']}.1, {row['name']}.2, ...), and "
+                "where the time of the connection went is not known from them."
+            )
         if self._real:
             notes.append(
                 "Real hosts: what they send within 1 ms of an arrival is taken for the answer to it, and whose a "
