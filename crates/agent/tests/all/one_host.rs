@@ -550,7 +550,12 @@ fn the_command_line_has_manners() {
     .unwrap();
     assert_eq!(
         said(&agent(&["check", name])),
-        (Some(0), format!("{name}: a foreign agent on 1 link\n"), String::new())
+        (
+            Some(0),
+            format!("{name}: a foreign agent on 1 link\n"),
+            "note: this host has no interface a\n  hint: `ip link` lists what it has; the agent waits until it is there\n"
+                .to_owned()
+        )
     );
     let (status, stdout, stderr) = said(&agent(&["--version"]));
     assert_eq!((status, stdout.as_str(), stderr.as_str()), (Some(0), "careof-agent 0.1.0\n", ""));
