@@ -104,7 +104,7 @@ def test_a_triangle_is_longer_towards_the_mobile_node_than_back() -> None:
 
 def test_assists_are_named_with_their_places() -> None:
     lines = printed(SCENARIOS / "wifi-to-lte.toml", ["assist=default"])
-    assert "assists: replay at home-agent, mobile, lcd-kick, window-clamp at mobile" in lines
+    assert "assists: replay at home-agent, mobile, lcd-kick, window-clamp at home-agent, mobile" in lines
 
 
 def test_without_a_rate_there_is_no_bandwidth_delay_product() -> None:
