@@ -303,7 +303,7 @@ impl Director {
             }
             Report::Multipath { node, at, event } => {
                 if let Some(plan) = &self.multipath {
-                    let (phase, way, text) = crate::multipath::phase(plan, node, event);
+                    let (phase, way, text) = plan.news(node, event);
                     self.books.note(at, Record::PathNews { node, phase, way, text });
                 }
             }

@@ -3,8 +3,8 @@
 use careof_agent::{MultipathPathStatus, MultipathSetup, MultipathStatus, Role, Status};
 use careof_base::Duration;
 use careof_metrics::{MultipathSummary, PathSummary};
-use careof_mobility::multipath::{BondConfig, BondEvent, PathChange};
-use careof_plan::{MultipathPlan, NodeId, OneWayId, PlannedPath, Topology, down_of, up_of};
+use careof_mobility::multipath::BondConfig;
+use careof_plan::{NodeId, PlannedPath, Topology};
 use careof_scenario::Scenario;
 
 /// What an end at `node` is told, the same as in the simulator.
@@ -17,24 +17,6 @@ pub(crate) fn setup(scenario: &Scenario, topology: &Topology, run: u64, node: No
     let BondConfig { dispersion, resequencer, rules, replay, .. } = plan.ends[end].clone();
     let told = plan.paths.iter().map(|path| (path.id, path.configs[end])).collect();
     MultipathSetup { scheduler: dispersion.scheduler, resequencer, rules, replay, told }
-}
-
-/// What is to be entered of an event at `node`: the phase, and the one-way link away from there.
-pub(crate) fn phase(
-    plan: &MultipathPlan,
-    node: NodeId,
-    event: BondEvent,
-) -> (&'static str, Option<OneWayId>, &'static str) {
-    let BondEvent::Path { path, change } = event else { return ("peer-restarted", None, "by messages") };
-    let planned = plan.paths.iter().find(|planned| planned.id == path);
-    let away = |path: &PlannedPath| {
-        if node == plan.home_agent { down_of(path.link) } else { up_of(path.link) }
-    };
-    let phase = match change {
-        PathChange::Out => "path-out",
-        PathChange::Back => "path-back",
-    };
-    (phase, planned.map(away), "of several")
 }
 
 /// The end of the tunnel that an agent has told of, if it is one.

@@ -5,8 +5,8 @@ use core::net::IpAddr;
 use careof_link::Config as LinkConfig;
 use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::multipath::{
-    BondConfig, DelayReading, DispersionConfig, PathConfig, PathId, PathSet, RatioReading, ReplayConfig,
-    ResequencerConfig, Rule, Rules, Scheduler, Treatment,
+    BondConfig, BondEvent, DelayReading, DispersionConfig, PathChange, PathConfig, PathId, PathSet,
+    RatioReading, ReplayConfig, ResequencerConfig, Rule, Rules, Scheduler, Treatment,
 };
 use careof_scenario::{
     Destination, Dispersion, KnownRate, Link, LinkId, Multipath, PathRule, Resequencing, Scenario,
@@ -15,7 +15,7 @@ use careof_wire::mip4::Spi;
 
 use crate::layout::stream;
 use crate::locator::Locator;
-use crate::topology::{InterfaceIndex, NodeId, Topology, up_of};
+use crate::topology::{InterfaceIndex, NodeId, OneWayId, Topology, down_of, up_of};
 
 /// The SPI of the key of messages about paths.
 const PATH_SPI: Spi = Spi(259);
@@ -35,6 +35,21 @@ pub struct MultipathPlan {
     pub ends: [BondConfig; 2],
     /// The paths, in the order of the scenario.
     pub paths: Vec<PlannedPath>,
+}
+
+impl MultipathPlan {
+    /// What is to be told of an event at the end on `node`: the phase, the one-way link away from there, and a word.
+    #[must_use]
+    pub fn news(&self, node: NodeId, event: BondEvent) -> (&'static str, Option<OneWayId>, &'static str) {
+        let BondEvent::Path { path, change } = event else { return ("peer-restarted", None, "by messages") };
+        let phase = match change {
+            PathChange::Out => "path-out",
+            PathChange::Back => "path-back",
+        };
+        let away = if node == self.home_agent { down_of } else { up_of };
+        let planned = self.paths.iter().find(|planned| planned.id == path);
+        (phase, planned.map(|path| away(path.link)), "of several")
+    }
 }
 
 /// A path as both ends are told of it.

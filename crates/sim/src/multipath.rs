@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use careof_metrics::{MultipathSummary, PathSummary};
-use careof_mobility::multipath::{
-    AutoMode, Bond, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathChange, PathId, Sending,
-};
+use careof_mobility::multipath::{Bond, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathId, Sending};
 use careof_mobility::v4::InterfaceId;
 use careof_plan::{InterfaceIndex, Locator, MultipathPlan, NodeId, OneWayId, PlannedPath, down_of, up_of};
 use careof_wire::protocol;
@@ -255,7 +253,7 @@ impl Simulation {
             return true;
         }
         if let Some(event) = end.bond.poll_event() {
-            self.note_path(place, node, event);
+            self.note_path(node, event);
             return true;
         }
         let Some(Handed { packet, interface, .. }) = end.bond.poll_delivery() else { return false };
@@ -318,18 +316,10 @@ impl Simulation {
         self.send_message(node, interface, (source, destination), DEFAULT_TTL, protocol::UDP, datagram);
     }
 
-    fn note_path(&mut self, place: usize, node: NodeId, event: BondEvent) {
+    fn note_path(&mut self, node: NodeId, event: BondEvent) {
         let Some(multipath) = &self.multipath else { return };
-        let BondEvent::Path { path, change } = event else {
-            return self.note(node, None, Note::Handover("peer-restarted"), format_args!("by messages"));
-        };
-        let Some(planned) = multipath.path(path) else { return };
-        let way = if place == HOME { down_of(planned.link) } else { up_of(planned.link) };
-        let phase = match change {
-            PathChange::Out => "path-out",
-            PathChange::Back => "path-back",
-        };
-        self.note(node, Some(way), Note::Handover(phase), format_args!("of several"));
+        let (phase, way, text) = multipath.plan.news(node, event);
+        self.note(node, way, Note::Handover(phase), format_args!("{text}"));
     }
 
     /// What happened at both ends.
@@ -362,14 +352,9 @@ impl Simulation {
         MultipathSummary {
             node: self.node(end.node).place.name.clone(),
             mode: match (&self.scenario.mobility.as_ref().and_then(|one| one.multipath.as_ref()), auto.mode) {
-                (Some(asked), mode) if asked.dispersion == careof_scenario::Dispersion::Auto => Some(
-                    match mode {
-                        AutoMode::Pinned => "pinned",
-                        AutoMode::Tried => "tried",
-                        AutoMode::Split => "split",
-                    }
-                    .to_owned(),
-                ),
+                (Some(asked), mode) if asked.dispersion == careof_scenario::Dispersion::Auto => {
+                    Some(mode.name().to_owned())
+                }
                 _ => None,
             },
             offered: sent.offered,
@@ -382,7 +367,7 @@ impl Simulation {
             duplicates: order.duplicates,
             waited: order.held,
             late: order.late,
-            given_up: order.passed + order.timed_out + order.no_room,
+            given_up: order.given_up(),
             longest_wait: order.longest_wait,
             paths: multipath.plan.paths.iter().map(of_path).collect(),
         }

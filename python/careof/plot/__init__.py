@@ -51,12 +51,16 @@ class Plots:
 
     def panels(self, flow: str) -> list[Panel]:
         """The graphs of one flow, as numbers."""
+        return [self.time_sequence_panel(flow), *self.sender_panels(flow)]
+
+    def time_sequence_panel(self, flow: str) -> Panel:
+        """The time-sequence graph of one flow, as numbers."""
+        return series.time_sequence(self.trace, flow, self._end_s)
+
+    def sender_panels(self, flow: str) -> list[Panel]:
+        """The graphs of what the sender of one flow knows, its windows and its round trip, as numbers."""
         trace, end_s = self.trace, self._end_s
-        return [
-            series.time_sequence(trace, flow, end_s),
-            series.congestion_window(trace, flow, end_s),
-            series.round_trip(trace, flow, end_s),
-        ]
+        return [series.congestion_window(trace, flow, end_s), series.round_trip(trace, flow, end_s)]
 
     def delivery_panel(self, flow: str) -> Panel:
         """The graph of what one flow has delivered, as numbers."""
@@ -94,7 +98,7 @@ class Plots:
             static.save(static.picture(title, panels), files[-1])
             if (worst := self._worst(flow)) is not None:
                 files.append(directory / f"handover-{flow}.png")
-                near = series.cut(self.panels(flow)[0], self.close_ups()[worst], "Time and sequence")
+                near = series.cut(panels[0], self.close_ups()[worst], "Time and sequence")
                 static.save(static.picture(title, [near]), files[-1])
         return files
 

@@ -44,7 +44,7 @@ def report_html(run: Run) -> str:
     page = Page(f"{run.title} - careof")
     flows = _flows_drawn(run)
     if run.traced and flows:
-        first = run.plot.panels(flows[0])[0]
+        first = run.plot.time_sequence_panel(flows[0])
         page.begin_with(page.figure(replace(first, title=f"{first.title} of {flows[0]}")))
     _headline(page, run)
     _met(page, run)
@@ -151,8 +151,9 @@ def _explained(page: Page, run: Run) -> None:
 def _graphs(page: Page, run: Run, flows: Sequence[str]) -> None:
     """The graphs of all flows but the one that the page begins with."""
     for number, flow in enumerate(flows):
-        panels = run.plot.panels(flow)
-        page.add(f"Flow {flow}", "".join(page.figure(panel) for panel in panels[0 if number else 1 :]))
+        first = [run.plot.time_sequence_panel(flow)] if number else []
+        panels = [*first, *run.plot.sender_panels(flow)]
+        page.add(f"Flow {flow}", "".join(map(page.figure, panels)))
     more = len(run.plot.flows()) - len(flows)
     rest = f'<p class="note">{more} more flows are not drawn here.</p>' if more > 0 else ""
     page.add("Links", page.figure(run.plot.queue_panel()) + rest)

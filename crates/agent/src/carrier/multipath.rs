@@ -10,8 +10,8 @@ use careof_lab::{AgentSocket, Error, Outer, OutgoingDatagram};
 use careof_mobility::PathProperties;
 use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::multipath::{
-    AutoMode, Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathConfig, PathId,
-    ReplayConfig, ResequencerConfig, Rules, Scheduler,
+    Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathConfig, PathId, ReplayConfig,
+    ResequencerConfig, Rules, Scheduler,
 };
 use careof_mobility::v4::{HomeAgent, InterfaceId, MobileNode, SecurityAssociation};
 use careof_wire::ipv4::Ipv4Header;
@@ -438,7 +438,7 @@ impl Bonds {
             let auto = self.setup.scheduler == Scheduler::Auto;
             MultipathStatus {
                 home_address: *home_address,
-                mode: auto.then(|| mode(tied.bond.dispersion().auto().mode)),
+                mode: auto.then(|| tied.bond.dispersion().auto().mode.name()),
                 offered: sent.offered,
                 no_path: sent.no_path,
                 transmitted: sent.transmitted,
@@ -452,7 +452,7 @@ impl Bonds {
                 duplicates: came.duplicates,
                 waited: came.held,
                 late: came.late,
-                given_up: came.passed + came.timed_out + came.no_room,
+                given_up: came.given_up(),
                 holds: tied.bond.resequencer().holds().0,
                 longest_wait_ms: came.longest_wait.as_secs_f64() * 1000.0,
                 peer_restarts: sent.restarts,
@@ -484,14 +484,6 @@ impl Way {
             dont_fragment: false,
             interface: self.interface.map(|(_, index)| index),
         }
-    }
-}
-
-const fn mode(mode: AutoMode) -> &'static str {
-    match mode {
-        AutoMode::Pinned => "pinned",
-        AutoMode::Tried => "tried",
-        AutoMode::Split => "split",
     }
 }
 

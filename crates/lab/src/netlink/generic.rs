@@ -1,17 +1,17 @@
 //! Requests to a family of generic netlink that are answered by success or failure alone (`linux/genetlink.h`).
 //!
-//! `netlink-packet-generic` is left out: it brings `zerocopy` with its derive macros for a header of four bytes. Attributes and the
-//! messages around them are those of `netlink-packet-core`.
+//! Of `netlink-packet-generic` a header of four bytes and one question to the controller would be used. Attributes and the messages around them are
+//! those of `netlink-packet-core`.
 
 use netlink_packet_core::{
-    DecodeError, DefaultNla, Emitable as _, NLM_F_ACK, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload, NetlinkSerializable, NlasIterator,
+    DecodeError, DefaultNla, Emitable as _, NLM_F_ACK, NetlinkDeserializable, NetlinkHeader,
+    NetlinkSerializable, NlasIterator,
 };
 use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{Socket, SocketAddr};
 use nix::errno::Errno;
 
-use super::{DATAGRAM, Failure, errno_of, sequence_of, uninterrupted};
+use super::{DATAGRAM, Failure, answer_to, errno_of, send_request};
 use crate::error::Error;
 
 /// Bytes of `struct genlmsghdr`.
@@ -122,31 +122,8 @@ impl GenericNetlink {
 
     fn exchange(&mut self, message: Message, flags: u16) -> Result<Option<Message>, Failure> {
         self.sequence = self.sequence.wrapping_add(1);
-        let mut request =
-            NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::InnerMessage(message));
-        request.header.flags = NLM_F_REQUEST | flags;
-        request.header.sequence_number = self.sequence;
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        uninterrupted(|| self.socket.send(&bytes, 0))?;
-        loop {
-            self.buffer.clear();
-            uninterrupted(|| self.socket.recv(&mut self.buffer, 0))?;
-            if sequence_of(&self.buffer) != Some(self.sequence) {
-                continue;
-            }
-            let answer = NetlinkMessage::<Message>::deserialize(&self.buffer)
-                .map_err(|error| Failure::Unreadable(error.to_string()))?;
-            return match answer.payload {
-                NetlinkPayload::Error(error) => match error.code {
-                    None => Ok(None),
-                    Some(code) => Err(Failure::Errno(Errno::from_raw(code.get().saturating_neg()))),
-                },
-                NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
-                other => Err(Failure::Unreadable(format!("an unexpected answer: {other:?}"))),
-            };
-        }
+        send_request(&self.socket, self.sequence, message, flags)?;
+        answer_to(self.sequence, &self.socket, &mut self.buffer)
     }
 }
 

@@ -20,7 +20,8 @@ use std::io;
 use std::net::IpAddr;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -210,41 +211,63 @@ impl Netlink {
         flags: u16,
     ) -> Result<Option<RouteNetlinkMessage>, Failure> {
         self.send(message, flags)?;
-        loop {
-            self.receive()?;
-            if sequence_of(&self.buffer) != Some(self.sequence) {
-                // The answer to a request that failed while it was sent, whether or not it can be read.
-                continue;
-            }
-            let answer = parse(&self.buffer)?;
-            return match answer.payload {
-                NetlinkPayload::Error(error) => match error.code {
-                    None => Ok(None),
-                    Some(code) => Err(Failure::Errno(Errno::from_raw(code.get().saturating_neg()))),
-                },
-                NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
-                other => Err(Failure::Unreadable(format!("an unexpected answer: {other:?}"))),
-            };
-        }
+        answer_to(self.sequence, &self.socket, &mut self.buffer)
     }
 
     fn send(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<(), Failure> {
         self.sequence = self.sequence.wrapping_add(1);
-        let mut request = NetlinkMessage::from(message);
-        request.header.flags = NLM_F_REQUEST | flags;
-        request.header.sequence_number = self.sequence;
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        uninterrupted(|| self.socket.send(&bytes, 0))?;
-        Ok(())
+        send_request(&self.socket, self.sequence, message, flags)
     }
 
     /// Receives one datagram into the buffer.
     fn receive(&mut self) -> Result<(), Failure> {
-        self.buffer.clear();
-        uninterrupted(|| self.socket.recv(&mut self.buffer, 0))?;
-        Ok(())
+        receive(&self.socket, &mut self.buffer)
+    }
+}
+
+/// Sends a request of a family of netlink.
+fn send_request<M: NetlinkSerializable>(
+    socket: &Socket,
+    sequence: u32,
+    message: M,
+    flags: u16,
+) -> Result<(), Failure> {
+    let mut request = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::InnerMessage(message));
+    request.header.flags = NLM_F_REQUEST | flags;
+    request.header.sequence_number = sequence;
+    request.finalize();
+    let mut bytes = vec![0; request.buffer_len()];
+    request.serialize(&mut bytes);
+    uninterrupted(|| socket.send(&bytes, 0))?;
+    Ok(())
+}
+
+fn receive(socket: &Socket, buffer: &mut Vec<u8>) -> Result<(), Failure> {
+    buffer.clear();
+    uninterrupted(|| socket.recv(buffer, 0))?;
+    Ok(())
+}
+
+/// Waits for the answer to a request: a message, an acknowledgement (`None`) or an error.
+fn answer_to<M: NetlinkDeserializable + std::fmt::Debug>(
+    sequence: u32,
+    socket: &Socket,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<M>, Failure> {
+    loop {
+        receive(socket, buffer)?;
+        if sequence_of(buffer) != Some(sequence) {
+            // The answer to a request that failed while it was sent, whether or not it can be read.
+            continue;
+        }
+        return match parse(buffer)?.payload {
+            NetlinkPayload::Error(error) => match error.code {
+                None => Ok(None),
+                Some(code) => Err(Failure::Errno(Errno::from_raw(code.get().saturating_neg()))),
+            },
+            NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
+            other => Err(Failure::Unreadable(format!("an unexpected answer: {other:?}"))),
+        };
     }
 }
 
@@ -332,7 +355,7 @@ pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }
 
-fn parse(bytes: &[u8]) -> Result<NetlinkMessage<RouteNetlinkMessage>, Failure> {
+fn parse<M: NetlinkDeserializable>(bytes: &[u8]) -> Result<NetlinkMessage<M>, Failure> {
     NetlinkMessage::deserialize(bytes).map_err(|error| Failure::Unreadable(error.to_string()))
 }
 

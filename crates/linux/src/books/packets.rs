@@ -71,7 +71,7 @@ impl Books {
         let at = sighting.at.max(self.settled);
         let whole = innermost(sighting.bytes);
         let mut is_tunnelled = whole.len() < sighting.bytes.len();
-        let is_dispersed = of_several_paths(sighting.bytes).is_some();
+        let is_dispersed = is_tunnelled && of_several_paths(sighting.bytes).is_some();
         let inner = Datagram::parse(&whole);
         let destination = inner.as_ref().map(|inner| inner.destination);
         let content = inner.as_ref().map_or_else(|| careof_plan::of_bytes(sighting.bytes), Datagram::content);

@@ -67,6 +67,18 @@ pub enum AutoMode {
     Split,
 }
 
+impl AutoMode {
+    /// As people read it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pinned => "pinned",
+            Self::Tried => "tried",
+            Self::Split => "split",
+        }
+    }
+}
+
 /// What `auto` has decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AutoReport {

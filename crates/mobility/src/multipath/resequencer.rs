@@ -89,6 +89,14 @@ pub struct ResequencerCounters {
     pub longest_wait: Duration,
 }
 
+impl ResequencerCounters {
+    /// Packets that were given up, for whatever reason.
+    #[must_use]
+    pub const fn given_up(&self) -> u64 {
+        self.passed + self.timed_out + self.no_room
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Held<P> {
     sequence: u32,
