@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,17 +10,21 @@ import pytest
 
 from careof import run
 from careof.errors import OutputError, WorldError
-from careof.studies import shake
+from careof.studies import Study, shake
 from careof.studies._shake_rows import emulated, points
 from careof.studies._shake_runs import DQ, OPEN, PROFILES, Bonded, Transfer, Transferred
 from careof.studies._shake_tables import bonds, is_even, left_open, more_points
+
+PAGE = Path(__file__).parents[2] / "docs/studies/shake.md"
+BEGIN = "<!-- Printed by `careof study shake --markdown`; UPDATE_DOCS=1 pytest tests/studies renews it. -->\n"
+END = "<!-- The end of what is printed. -->\n"
 
 
 def _made_up(of: Transfer) -> Transferred:
     """All links used whole, but for jitter, which nobody restores the order behind."""
     whole = 0.9 * of.net.rate_kbps * of.links
     suffers = of.net.jitter_ms and of.links > 1 and not (of.scheme and of.scheme.resequencer)
-    return Transferred(of, whole / of.links / 2 if suffers else whole, 9 * of.net.jitter_ms)
+    return Transferred(of, whole / of.links / 2 if suffers else whole, 9 * of.net.jitter_ms, 2 * of.net.delay_ms / 1000)
 
 
 def test_each_point_is_run_as_often_as_asked_and_none_twice() -> None:
@@ -78,3 +83,15 @@ def test_what_cannot_be_is_refused_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError):
         shake.carry_out(tmp_path / "file" / "out", None)
+
+
+def test_the_page_holds_what_is_printed() -> None:
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    held, after = rest.split(END)
+    if os.environ.get("UPDATE_DOCS") == "1":
+        printed = shake.carry_out(None, None).as_markdown().split("\n", 2)[2].strip()
+        PAGE.write_text(f"{before}{BEGIN}\n{printed}\n\n{END}{after}", encoding="utf-8")
+        return
+    # The whole takes minutes: what hangs on no run.
+    for line in Study(shake.TITLE, [], tables=[shake.assumed()]).as_markdown().splitlines()[5:]:
+        assert line in held, "run UPDATE_DOCS=1 pytest tests/studies"

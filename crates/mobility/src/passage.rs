@@ -26,6 +26,11 @@ impl Passage {
         self.put_in < u32::MAX / 2 && self.bytes < u64::MAX / 2
     }
 
+    /// Whether so many packets were put in that losses can be told.
+    pub(crate) const fn tells_loss(self) -> bool {
+        self.put_in >= LOSS_SAMPLE
+    }
+
     /// What got through; `None` where too little did to tell.
     pub(crate) fn rate(self) -> Option<DataRate> {
         let (least, shortest) = RATE_SAMPLE;
@@ -38,7 +43,7 @@ impl Passage {
 
     /// Enters it; whether it was enough to tell anything.
     pub(crate) fn enter(self, flow: &mut PathFlow) -> bool {
-        if self.is_sound() && self.put_in >= LOSS_SAMPLE && self.taken_out < u32::MAX / 2 {
+        if self.is_sound() && self.tells_loss() && self.taken_out < u32::MAX / 2 {
             let lost = u64::from(self.put_in.saturating_sub(self.taken_out)) * 1000 / u64::from(self.put_in);
             let lost = u16::try_from(lost).unwrap_or(1000);
             flow.loss_permille = Some(match flow.loss_permille {
@@ -47,6 +52,6 @@ impl Passage {
             });
         }
         flow.delivered = self.rate().or(flow.delivered);
-        !self.is_sound() || self.put_in >= LOSS_SAMPLE || self.bytes >= RATE_SAMPLE.0
+        !self.is_sound() || self.tells_loss() || self.bytes >= RATE_SAMPLE.0
     }
 }

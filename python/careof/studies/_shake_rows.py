@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,18 @@ if TYPE_CHECKING:
     from careof.studies._shake_runs import Transferred
 
 COUNTS = (2, 3)
+JUDGED = RATES_KBPS[:2]
+"""Figure 5 (a) and (b), for which the paper states that DQ outperforms D and comes near the sum."""
 NEAR_SUM = 0.85
 """S2: "almost equal" to a single link with the rate of all."""
 CLOSE = 0.2
 FOMA_CLOSE = 0.15
 PROMISED = 0.9
-"""S7: of what a single link with the rate of all carries of such a transfer, its slow start included."""
+"""S7: of the sum."""
+SEGMENT = 1440
+"""Bytes that a segment carries through the tunnel: 1500 less two IPv4 headers and TCP's."""
+SHORT_MB, LONG_MB = 4, 8
+"""Two files whose difference has no slow start in it."""
 FOMA_64 = Net(64, 200, 0, "0.08 %")
 FOMA_384 = Net(384, 210, 50, "0.08 %", 64)
 
@@ -50,6 +57,19 @@ class Transfers:
         """Goodput of a point, kbit/s."""
         return Mean.of([one.kbps for one in self._by[of]])
 
+    def seconds(self, of: Transfer) -> float:
+        """How long a file of it took, in the mean."""
+        return Mean.of([of.size_mb * 8000 / one.kbps for one in self._by[of]]).value
+
+    def round_trip_s(self, of: Transfer) -> float:
+        """The mean round trip that its senders measured, s."""
+        return Mean.of([one.round_trip_s for one in self._by[of]]).value
+
+    def gap(self, of: Transfer, over: Transfer) -> tuple[float, float]:
+        """How far the goodput of a point is above another's, kbit/s, and half that difference's 95 % interval."""
+        some, others = self.kbps(of), self.kbps(over)
+        return some.value - others.value, math.hypot(some.half, others.half)
+
     def out_of_order(self, of: Transfer) -> Mean:
         """Segments of a run of it that came out of order."""
         return Mean.of([float(one.out_of_order) for one in self._by[of]])
@@ -61,9 +81,14 @@ def emulated(rate: int, jitter: int, links: int, scheme: Any = DQ, buffer: int =
     return Transfer(Net(rate, jitter_ms=jitter), links, scheme if links > 1 else None, buffer, size_mb=size)
 
 
-def summed(rate: int, links: int, buffer: int = SMALL_BUFFER) -> Transfer:
+def summed(rate: int, links: int, buffer: int = SMALL_BUFFER, jitter: int = 0) -> Transfer:
     """A single link with the rate of so many."""
-    return replace(emulated(rate, 0, 1, buffer=buffer), net=Net(rate * links))
+    return replace(emulated(rate, 0, 1, buffer=buffer), net=Net(rate * links, jitter_ms=jitter))
+
+
+def limited(size_mb: int) -> Transfer:
+    """A file over a link that is quick enough for the window to be the limit."""
+    return replace(summed(384, 3), size_mb=size_mb)
 
 
 def several(count: int, jitter: int) -> Transfer:
@@ -92,7 +117,13 @@ def points() -> list[Transfer]:
         dict.fromkeys(
             [
                 *rates,
-                *(summed(rate, links) for rate in RATES_KBPS for links in COUNTS),
+                *(
+                    summed(rate, links, SMALL_BUFFER, jitter)
+                    for rate in JUDGED
+                    for links in COUNTS
+                    for jitter in JITTERS_MS
+                ),
+                *(limited(size) for size in (SHORT_MB, LONG_MB)),
                 *(summed(384, links, LARGE_BUFFER) for links in COUNTS),
                 *(several(count, jitter) for count in (1, 2, 3, 4) for jitter in (0, 100)),
                 *(foma(net, links) for net in (FOMA_64, FOMA_384) for links in (1, 2, 3)),
@@ -121,24 +152,30 @@ def _row(name: str, what: str, paper: str, parts: Sequence[dict[str, Any]]) -> R
 
 
 def _s1(of: Transfers) -> list[dict[str, Any]]:
-    gap: dict[tuple[int, int, int], float] = {}
+    def gap(rate: int, jitter: int, links: int) -> tuple[float, float]:
+        return of.gap(*(emulated(rate, jitter, links, scheme) for scheme in (DQ, D)))
+
+    def growth(text: str, less: tuple[float, float], more: tuple[float, float], *, judged: bool) -> dict[str, Any]:
+        grows, half = more[0] - less[0], math.hypot(more[1], less[1])
+        return part(text, "grows", f"{grows:+.0f} ± {half:.0f}", match=grows > half if judged else None)
+
     parts = []
     for rate in RATES_KBPS:
+        judged = rate in JUDGED
         for jitter in JITTERS_MS:
             for links in COUNTS:
                 dq, d = (of.kbps(emulated(rate, jitter, links, scheme)) for scheme in (DQ, D))
-                gap[rate, jitter, links] = dq.value - d.value
                 text = f"{rate} kbit/s, jitter {jitter} ms, {links} links: kbit/s of DQ, of D"
-                parts.append(part(text, "DQ above D", f"{dq.shown(0)}, {d.shown(0)}", match=dq.value > d.value))
-    for rate in RATES_KBPS:
-        for links in COUNTS:
-            some = [gap[rate, jitter, links] for jitter in JITTERS_MS]
-            text = f"{rate} kbit/s, {links} links: gap at a jitter of 0, 50, 100 ms"
-            parts.append(part(text, "grows", _listed(some), match=some == sorted(some)))
+                above, half = gap(rate, jitter, links)
+                paper = "DQ above D" if judged else "no better"
+                shown = f"{dq.shown(0)}, {d.shown(0)}"
+                parts.append(part(text, paper, shown, match=above > half if judged else None))
         for jitter in JITTERS_MS:
-            some = [gap[rate, jitter, links] for links in COUNTS]
-            text = f"{rate} kbit/s, jitter {jitter} ms: gap with 2, 3 links"
-            parts.append(part(text, "grows", _listed(some), match=some == sorted(some)))
+            text = f"{rate} kbit/s, jitter {jitter} ms: gap, from two links to three"
+            parts.append(growth(text, *(gap(rate, jitter, links) for links in COUNTS), judged=judged))
+        for links in COUNTS:
+            text = f"{rate} kbit/s, {links} links: gap, from a jitter of 0 to one of 100 ms"
+            parts.append(growth(text, *(gap(rate, jitter, links) for jitter in (0, 100)), judged=judged))
     return parts
 
 
@@ -151,10 +188,10 @@ def _s2(of: Transfers) -> list[dict[str, Any]]:
         part(
             f"{rate} kbit/s, jitter {jitter} ms, {links} links: DQ, a part of one link with the sum",
             "almost 1",
-            of.kbps(emulated(rate, jitter, links)).value / of.kbps(summed(rate, links)).value,
+            of.kbps(emulated(rate, jitter, links)).value / of.kbps(summed(rate, links, SMALL_BUFFER, jitter)).value,
             NEAR_SUM,
         )
-        for rate in RATES_KBPS[:2]
+        for rate in JUDGED
         for jitter in JITTERS_MS
         for links in COUNTS
     ]
@@ -162,11 +199,20 @@ def _s2(of: Transfers) -> list[dict[str, Any]]:
 
 def _s3(of: Transfers) -> list[dict[str, Any]]:
     one, two, three = (of.kbps(emulated(384, 0, links)) for links in (1, 2, 3))
-    limit = SMALL_BUFFER * 8 / (2 * EMULATED_S) / 1000
+    short, long = limited(SHORT_MB), limited(LONG_MB)
+    kbps = (LONG_MB - SHORT_MB) * 8000 / (of.seconds(long) - of.seconds(short))
+    limit = SMALL_BUFFER * 8 / of.round_trip_s(long) / 1000
     return [
         part("65,535 B, two links, times one", "no gain", two.value / one.value, None, 1 + CLOSE),
         part("65,535 B, three links, times one", "no gain", three.value / one.value, None, 1 + CLOSE),
-        part("65,535 B, three links: part of window / round trip", "the limit", three.value / limit, None, 1.0),
+        part("65,535 B, three links: part of window / round trip", "at most 1", three.value / limit, None, 1.0),
+        part(
+            "65,535 B, one link of 1,152 kbit/s, once begun: part of window / round trip",
+            "the limit",
+            kbps / limit,
+            1 - 2 * SEGMENT / SMALL_BUFFER,
+            1.0,
+        ),
         *(
             part(
                 f"256,000 B, {links} links: part of one link with the sum",
@@ -178,9 +224,6 @@ def _s3(of: Transfers) -> list[dict[str, Any]]:
             for links in COUNTS
         ),
     ]
-
-
-EMULATED_S = Net(384).delay_ms / 1000
 
 
 def _s4(of: Transfers) -> list[dict[str, Any]]:
@@ -231,13 +274,21 @@ def _s6(of: Transfers) -> list[dict[str, Any]]:
 
 
 def _s7(of: Transfers) -> list[dict[str, Any]]:
-    whole = of.kbps(summed(384, 3, LARGE_BUFFER)).value
+    one_link = of.kbps(summed(384, 3, LARGE_BUFFER)).value
+    three_alone = 3 * of.kbps(emulated(384, 0, 1, DQ, LARGE_BUFFER)).value
+    ordered = {jitter: of.kbps(emulated(384, jitter, 3, ORDERED, LARGE_BUFFER)).value for jitter in JITTERS_MS}
     return [
-        part(
-            f"jitter {jitter} ms: part of one link with the sum, without jitter",
-            "none",
-            of.kbps(emulated(384, jitter, 3, ORDERED, LARGE_BUFFER)).value / whole,
-            PROMISED,
-        )
-        for jitter in JITTERS_MS
+        *(
+            part(
+                f"jitter {jitter} ms: part of one link with the sum, without jitter", "none", kbps / one_link, PROMISED
+            )
+            for jitter, kbps in ordered.items()
+        ),
+        *(
+            part(
+                f"jitter {jitter} ms: part of three files over a link each, without jitter", "none", kbps / three_alone
+            )
+            for jitter, kbps in ordered.items()
+        ),
+        part("one link with the sum: part of three files over a link each", "none", one_link / three_alone),
     ]

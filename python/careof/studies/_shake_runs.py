@@ -31,7 +31,7 @@ ASSUMED = (
     (
         "TCP",
         "SACK (RFC 6675) with three duplicate ACKs; the sender's buffer is the window",
-        "Linux; the edition of the server is not named",
+        "3: the prototype is of Linux 2.2, which has SACK and does not learn of reordering; the server is not named",
     ),
     ("the file", "1 MB over 64 and 128 kbit/s, 4 MB over 384 kbit/s", "4.1: 1 MB, or 4 MB"),
     ("links of other nodes", "are the mobile node's own interfaces", "the cluster's Ethernet is no bottleneck"),
@@ -145,6 +145,8 @@ class Transferred:
     kbps: float
     """Goodput of all flows together."""
     out_of_order: int
+    round_trip_s: float = 0.0
+    """The mean that the senders have measured."""
 
 
 def transfer(of: Transfer, progress: Watcher | None = None) -> Transferred:
@@ -155,6 +157,7 @@ def transfer(of: Transfer, progress: Watcher | None = None) -> Transferred:
         of,
         kbps=sum(float(flow["goodput_bps"]) for flow in flows) / 1000,
         out_of_order=sum(int(flow["out_of_order_arrivals"]) for flow in flows),
+        round_trip_s=sum(float(flow["rtt_mean_s"] or 0) for flow in flows) / len(flows),
     )
 
 

@@ -4,19 +4,25 @@
 //! asks for the per-flow rule there, and RFC 5648 that a flow should use one care-of address at a time, lest its packets come
 //! out of order. It is *pressed* when it finds its path full while another one is not.
 //!
-//! **A flow that is pressed is split**: each packet takes the path by which it would arrive first, with measured rates, queues and
+//! **Where its path loses packets by itself**, before which no queue stands, a copy of each goes by another path that is not full and costs
+//! no more: a source that takes losses for congestion never fills such a path, so that there is room, and what both lose is less by
+//! orders of magnitude.
+//!
+//! **A flow that is pressed is split**, after copies of its packets have shown for [`ROUNDS_OF_COPIES`] round trips what the other paths are
+//! like under load; copies do no harm: each packet takes the path by which it would arrive first, with measured rates, queues and
 //! transits. That alone leaves a slow path unused until the queue before the quick one is longer than the slow path's way. What can
 //! make it worse than one path all the same is what predictions do not hold: jitter, losses, queues that overflow. So:
 //!
-//! - Where the paths that would be used are *even* - transits less than [`EVEN_SPREAD`] apart with four variations, rates less than
-//!   [`EVEN_RATES`] times - flows are split at once.
+//! - Where the paths that would be used are *even* - transits less than [`EVEN_SPREAD`] or a quarter of the shortest round trip apart with
+//!   four variations, rates less than [`EVEN_RATES`] times - flows are split at once.
 //! - Otherwise splitting is tried: for [`ROUNDS`] round trips, and a second at least, after the same time with one path; as long again
 //!   before it counts, for only then both ends know the paths under load. It stays
-//!   when it has delivered more by a 32nd at least. Where transits are [`HOPELESS_SPREAD`] apart, and further than a round trip of the
+//!   when it has delivered more by a 32nd at least, and ends as soon as less than three quarters come for [`ROUNDS_TO_ABORT`] round trips. Where transits are [`HOPELESS_SPREAD`] apart, and further than a round trip of the
 //!   shortest path, it is not tried.
-//!   Paths that lose unlike parts of what they carry are not even.
-//! - When no flow is pressed any more, flows are pinned again: either one path carries them, or they have slowed down for what was lost.
-//!   They go to the path on which one was measured, or else to the first of those that lose least.
+//!   Paths that lose unlike parts of what they carry are not even, and splitting over them is not tried: most sources would be slowed
+//!   down by the losses of the worst path at once, and need long to be as fast as before.
+//! - When no flow is pressed any more, flows are pinned again: either one path carries them, or they have slowed down for what was lost,
+//!   and where a path loses that is a failure. They go to the path on which one was measured, or else to the first of those that lose least.
 //! - While flows are split, less than 0.97 of what the best path alone is measured to carry ends it, and so do more than
 //!   [`LATE_PERMILLE`] of a thousand packets that the other end could not put in order.
 //!
@@ -25,15 +31,20 @@
 
 use core::time::Duration;
 
-use careof_base::Instant;
+use careof_base::{DataRate, Instant};
 
 use super::flow_table::Flow;
 use super::path::{FIRST_TIMEOUT, Path};
 use super::path_id::{MAX_PATHS, PathId, PathSet};
 use super::scheduler::{self, Candidates};
 
-/// Transits of even paths are less apart, variations included.
+/// Transits of even paths are less apart, variations included. Where the shortest round trip is more than four times that, a quarter of
+/// it counts: by so much a flow that is split has a longer round trip at most, and a second path that is even adds a quarter at least.
 const EVEN_SPREAD: Duration = Duration::from_millis(50);
+/// Round trips for which copies are sent before a flow is split: by then each trial of a path is over.
+const ROUNDS_OF_COPIES: u32 = 4;
+/// Round trips after which splitting that has brought much less ends.
+const ROUNDS_TO_ABORT: u32 = 3;
 /// Where transits are this far apart splitting is not even tried, unless the shortest path has a round trip as long, which is then less
 /// than doubled: a flow that is split has the round trip of the slowest path, and at half of what a resequencer waits at most a trial
 /// alone costs more than it can bring.
@@ -122,6 +133,18 @@ pub(super) struct Auto {
     settles: bool,
     /// Bytes of the packet that is chosen for belong to a pressed flow.
     is_pressed: bool,
+    /// Since when copies of pressed flows show what the other paths are like.
+    copies_since: Option<Instant>,
+    /// Since when what is delivered is watched while flows are split, and what had been by then.
+    watched: Option<(Instant, u64)>,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chosen {
+    pub(super) path: PathId,
+    /// A copy of it.
+    pub(super) copy: Option<PathId>,
 }
 
 impl Auto {
@@ -131,16 +154,18 @@ impl Auto {
     }
 
     /// The path of a packet of `flow`.
-    pub(super) fn choose(&mut self, candidates: &Candidates<'_>, flow: &mut Flow) -> Option<PathId> {
+    pub(super) fn choose(&mut self, candidates: &Candidates<'_>, flow: &mut Flow) -> Option<Chosen> {
         let now = candidates.now;
-        let path = scheduler::pinned(candidates, flow.path, flow.moved_at, false)?;
-        let is_full = |path: PathId| candidates.get(path).is_some_and(|path| path.is_full(now));
+        // A source begins slowly by itself: where it is alone, a path that is only tried need not be spared.
+        let stays = flow.path.filter(|&path| candidates.working.contains(path));
+        let path = stays.or_else(|| scheduler::pinned(candidates, None, flow.moved_at, false))?;
+        let is_pressed = |path: PathId| candidates.get(path).is_some_and(|path| path.is_pressed(now));
         let others = candidates.usable.without(path);
         let was_split = flow.is_split;
         if now >= flow.pressed_at + RESTED {
             (flow.pressure, flow.is_split) = (0, false);
         }
-        if is_full(path) && others.iter().any(|other| !is_full(other)) {
+        if is_pressed(path) && others.iter().any(|other| !is_pressed(other)) {
             flow.pressure = flow.pressure.saturating_add(u64::from(candidates.len));
             flow.pressed_at = now;
         }
@@ -153,12 +178,18 @@ impl Auto {
                 true => home.or_else(|| earliest_of_least_loss(candidates)).unwrap_or(path),
                 false => path,
             };
+            let mut copies = candidates.get(path).is_some_and(|path| path.losses().permille() > 0);
             if self.is_pressed && self.mode == AutoMode::Pinned {
                 self.home = Some(path);
+                if now >= self.retry_at {
+                    self.copies_since.get_or_insert(now);
+                    copies = true;
+                }
             }
-            return Some(path);
+            let copy = if copies { room_for_copies(candidates, path) } else { None };
+            return Some(Chosen { path, copy });
         }
-        candidates.earliest()
+        candidates.earliest().map(|path| Chosen { path, copy: None })
     }
 
     /// A packet was sent.
@@ -182,19 +213,31 @@ impl Auto {
             // Other paths are another matter.
             self.paths = known;
             (self.settles, self.retry_at, self.failures) = (true, now, 0);
+            self.copies_since = None;
             self.begin(now, bytes, packets, late);
             return;
         };
+        let longest = usable().filter_map(|path| path.estimate().round_trip).max().unwrap_or(FIRST_TIMEOUT);
+        let is_seen = self.copies_since.is_some_and(|since| now >= since + longest * ROUNDS_OF_COPIES);
         if self.mode == AutoMode::Pinned
             && now >= self.retry_at
             && window.pressed >= PRESSED
+            && is_seen
             && are_even(usable())
         {
+            // What the flow has had until now is what splitting is held against.
+            let home = self.home.and_then(|home| usable().find(|path| path.id() == home));
+            self.pinned_rate =
+                home.and_then(Path::measured_rate).map(DataRate::bits_per_second).or(self.pinned_rate);
             (self.mode, self.settles) = (AutoMode::Split, true);
             self.begin(now, bytes, packets, late);
             return;
         }
-        let longest = usable().filter_map(|path| path.estimate().round_trip).max().unwrap_or(FIRST_TIMEOUT);
+        if self.is_far_less(now, bytes, longest) {
+            self.pin_again(now, usable());
+            self.begin(now, bytes, packets, late);
+            return;
+        }
         let span = now.saturating_duration_since(window.since);
         if span < SHORTEST_MEASUREMENT.max(longest * ROUNDS) {
             return;
@@ -210,7 +253,13 @@ impl Auto {
         if let Some(rate) = rate {
             let shortest = usable().filter_map(|path| path.estimate().least_round_trip).min();
             let hopeless = HOPELESS_SPREAD.max(shortest.unwrap_or_default());
-            let may_try = spread(usable()).is_some_and(|spread| spread < hopeless);
+            let may_try = is_seen
+                && spread(usable()).is_some_and(|spread| spread < hopeless)
+                && !are_unlike_in_loss(usable());
+            if self.mode == AutoMode::Pinned && is_seen && !may_try && now >= self.retry_at {
+                // Copies have shown that there is nothing to gain; they end as well.
+                self.fail(now);
+            }
             let arrived = u64::from(packets.wrapping_sub(window.packets));
             let late = u64::from(late.wrapping_sub(window.late));
             // What a source takes for lost it sends again and slows down for: it counts as if it was.
@@ -218,12 +267,37 @@ impl Auto {
             self.judge(now, rate, usable().filter_map(Path::limit).max(), may_try);
         } else if self.mode != AutoMode::Pinned {
             // No flow needs several paths any more, or one has slowed down for what it lost: one path carries it either way.
-            if self.mode == AutoMode::Tried && are_unlike_in_loss(usable()) {
-                self.fail(now);
-            }
-            (self.mode, self.settles) = (AutoMode::Pinned, true);
+            self.pin_again(now, usable());
+        } else {
+            self.copies_since = None;
         }
         self.begin(now, bytes, packets, late);
+    }
+
+    /// Whether much less has come of late than by one path. It ends splitting before the measurement does: a source that slows down for
+    /// what a path loses would need long to be as fast as before.
+    fn is_far_less(&mut self, now: Instant, bytes: u64, longest: Duration) -> bool {
+        if self.mode == AutoMode::Pinned {
+            self.watched = None;
+            return false;
+        }
+        let (since, before) = *self.watched.get_or_insert((now, bytes));
+        let span = now.saturating_duration_since(since);
+        if span < longest * ROUNDS_TO_ABORT {
+            return false;
+        }
+        self.watched = Some((now, bytes));
+        let bits = u128::from(bytes.saturating_sub(before)) * 8_000_000_000;
+        let rate = bits / span.as_nanos().max(1);
+        self.pinned_rate.is_some_and(|pinned| rate < u128::from(pinned) / 4 * 3)
+    }
+
+    /// Splitting ends as flows are not pressed by it: where a path loses that is its fault.
+    fn pin_again<'a>(&mut self, now: Instant, mut paths: impl Iterator<Item = &'a Path>) {
+        if paths.any(|path| path.losses().permille() > 0) {
+            self.fail(now);
+        }
+        (self.mode, self.settles, self.copies_since) = (AutoMode::Pinned, true, None);
     }
 
     fn begin(&mut self, since: Instant, bytes: u64, packets: u32, late: u32) {
@@ -261,7 +335,19 @@ impl Auto {
         let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(8)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
         self.retry_at = now + pause;
+        self.copies_since = None;
     }
+}
+
+/// By which path a copy of what goes by `path` goes: the earliest that is not full and costs no more.
+fn room_for_copies(candidates: &Candidates<'_>, path: PathId) -> Option<PathId> {
+    let cost = |path: PathId| candidates.get(path).map(|path| path.config().cost);
+    let has_room = |&other: &PathId| {
+        let is_full = candidates.get(other).is_none_or(|other| other.is_full(candidates.now));
+        !is_full && cost(other) <= cost(path)
+    };
+    let others: PathSet = candidates.usable.without(path).iter().filter(has_room).collect();
+    if others.is_empty() { None } else { candidates.narrowed(others).earliest() }
 }
 
 /// Bytes of a packet of full size on most links.
@@ -285,7 +371,7 @@ fn spread<'a>(paths: impl Iterator<Item = &'a Path>) -> Option<Duration> {
 /// The path by which a packet would arrive first, of those that lose least.
 fn earliest_of_least_loss(candidates: &Candidates<'_>) -> Option<PathId> {
     let usable = || candidates.paths.iter().flatten().filter(|path| candidates.usable.contains(path.id()));
-    let loss = |path: &Path| path.estimate().loss_permille.unwrap_or_default();
+    let loss = |path: &Path| path.losses().permille();
     let least = usable().map(loss).min()?;
     let best = usable().filter(|path| loss(path) == least).map(Path::id).collect();
     candidates.narrowed(best).earliest()
@@ -297,14 +383,13 @@ fn are_even<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> bool {
     // A rate that is not known yet does not make paths uneven: the trial that every new path begins with bounds the harm.
     let rates = || estimates().filter(|estimate| estimate.is_limit).filter_map(|estimate| estimate.rate);
     let (least, most) = (rates().min().unwrap_or_default(), rates().max().unwrap_or_default());
-    spread(paths.clone()).is_some_and(|spread| spread < EVEN_SPREAD)
+    let shortest = estimates().filter_map(|estimate| estimate.least_round_trip).min().unwrap_or_default();
+    spread(paths.clone()).is_some_and(|spread| spread < EVEN_SPREAD.max(shortest / 4))
         && (most == least || most.bits_per_second() < least.bits_per_second().saturating_mul(EVEN_RATES))
         && !are_unlike_in_loss(paths)
 }
 
 /// Whether some path loses more than twice as much as another: a flow that is split is slowed down by the losses of all its paths.
-fn are_unlike_in_loss<'a>(paths: impl Iterator<Item = &'a Path>) -> bool {
-    let losses = paths.map(|path| path.estimate().loss_permille.unwrap_or_default());
-    let (least, most) = losses.fold((u16::MAX, 0), |(least, most), loss| (loss.min(least), loss.max(most)));
-    most > least.saturating_mul(2).max(1)
+fn are_unlike_in_loss<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> bool {
+    paths.clone().any(|one| paths.clone().any(|other| one.losses().are_twice(other.losses())))
 }

@@ -188,6 +188,7 @@ impl Dispersion {
         };
         let (flow, label) = self.flows.get(now, packet.flow);
         let memory = &mut self.memory;
+        let mut copy = None;
         let path = match (packet.treatment, self.scheduler) {
             (Treatment::Duplicated, _) | (Treatment::Dispersed, Scheduler::Duplicate) => None,
             (Treatment::Pinned, _) | (Treatment::Dispersed, Scheduler::PerFlow) => {
@@ -206,11 +207,13 @@ impl Dispersion {
                 Scheduler::EarliestArrival => candidates.earliest(),
                 Scheduler::Overflow => scheduler::overflow(&candidates),
                 Scheduler::Auto | Scheduler::PerFlow | Scheduler::Duplicate => {
-                    self.auto.choose(&candidates, flow)
+                    let chosen = self.auto.choose(&candidates, flow);
+                    copy = chosen.and_then(|chosen| chosen.copy);
+                    chosen.map(|chosen| chosen.path)
                 }
             },
         };
-        let paths = path.map_or(candidates.usable, PathSet::of);
+        let paths: PathSet = path.map_or(candidates.usable, |path| copy.into_iter().chain([path]).collect());
         if let Some(to) = path {
             self.counters.moves += u64::from(follow(flow, &candidates, to));
         }
@@ -218,7 +221,7 @@ impl Dispersion {
             paths,
             flow: label,
             sequence: flow.take_sequence(),
-            split: path.is_none() && paths.len() > 1 || now < flow.split_until,
+            split: paths.len() > 1 || now < flow.split_until,
         };
         self.auto.note_sent(packet.len);
         choice
@@ -289,7 +292,7 @@ fn candidates<'a>(
     let usable: PathSet = paths.iter().flatten().filter(works).map(Path::id).collect();
     let has_room = |path: &&Path| works(path) && path.allows(packet.len);
     let with_room = paths.iter().flatten().filter(has_room).map(Path::id).collect();
-    let candidates = Candidates { now, len: packet.len, paths, usable };
+    let candidates = Candidates { now, len: packet.len, paths, usable, working: usable };
     (!usable.is_empty()).then(|| candidates.narrowed(with_room))
 }
 

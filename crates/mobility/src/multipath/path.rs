@@ -7,7 +7,8 @@
 //! - the *transit* of the direction away from here: the other end's time of arrival less our time of sending. The clocks need not
 //!   agree: the offset is the same on all paths of the same two hosts, so the transits of two paths can be compared, and so can
 //!   two transits of one path. Its excess over the least of late is the queue;
-//! - loss and delivered bytes, from the counts of both ends;
+//! - loss and delivered bytes, from the counts of both ends; apart from that, how much a path loses while no queue stands before it,
+//!   which is what a source cannot help by being slower;
 //! - the rate, as [`super::path_rate`] says.
 //!
 //! While packets come, the other end is told so four times in a round trip, asked or not.
@@ -61,6 +62,13 @@ const LEAST_OF_LATE: Duration = Duration::from_secs(20);
 const SHORTEST_REPORT: Duration = Duration::from_millis(10);
 /// Between two reports that a rate is told from, at least.
 const REPORT_SPAN: Duration = Duration::from_millis(100);
+/// Round trips without growth after which what is delivered before a queue is taken for all that the path carries (as BBR's start has it:
+/// draft-ietf-ccwg-bbr, section 5.3.1.2).
+const ROUNDS_TO_FULL: u32 = 3;
+/// Packets of which losses are remembered, at least half of it.
+const LOSS_MEMORY: u32 = 2048;
+/// Lost packets that are no chance any more.
+const NOTICED_LOSSES: u32 = 3;
 /// Headers below a message: IPv4 and UDP.
 const MESSAGE_OVERHEAD: usize = 28;
 
@@ -191,6 +199,44 @@ impl Trial {
     const FIRST: Self = Self { allowance: FIRST_ALLOWANCE, doublings: 0, was_used: false };
 }
 
+/// What a path has lost while no queue stood before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Losses {
+    sent: u32,
+    /// What was overtaken by a report is lost until the next one: less than nothing can have been lost of late.
+    lost: i32,
+}
+
+impl Losses {
+    fn add(&mut self, sent: u32, arrived: u32) {
+        self.sent = self.sent.saturating_add(sent);
+        self.lost = self.lost.saturating_add_unsigned(sent).saturating_sub_unsigned(arrived);
+        if self.sent > LOSS_MEMORY {
+            *self = Self { sent: self.sent / 2, lost: self.lost / 2 };
+        }
+    }
+
+    fn lost(self) -> u64 {
+        u64::try_from(self.lost).unwrap_or_default()
+    }
+
+    /// Packets of a thousand; 0 where it may be chance.
+    pub(super) fn permille(self) -> u64 {
+        let lost = self.lost();
+        if lost < u64::from(NOTICED_LOSSES) { 0 } else { lost * 1000 / u64::from(self.sent.max(1)) }
+    }
+
+    /// Whether these are more than twice those of `other`, chance aside: by two standard deviations of a count on either side.
+    pub(super) fn are_twice(self, other: Self) -> bool {
+        if other.sent == 0 {
+            return false;
+        }
+        let least = self.lost().saturating_sub(2 * self.lost().isqrt());
+        let most = other.lost() + 2 * (other.lost() + 1).isqrt();
+        least * u64::from(other.sent) > 2 * most * u64::from(self.sent)
+    }
+}
+
 /// One path.
 #[derive(Clone, Debug)]
 pub struct Path {
@@ -235,11 +281,16 @@ pub struct Path {
     /// The first transit, which others are told from, and the least from there.
     first_transit: Option<u32>,
     least_transit: Least<i64>,
-    /// Of the latest: the queue before it, smoothed.
-    queue: Option<Duration>,
     transit_variation: Duration,
+    /// The shortest queue of the last one to two round trips: what jitter looks like is gone in between.
+    standing_queue: Least<Duration>,
     flow: PathFlow,
     rate: PathRate,
+    /// The rate that was last a quarter more than before, bit/s, and when.
+    growth: (u64, Instant),
+    losses: Losses,
+    /// Packets put in and taken out that no loss was told from yet: too few.
+    uncounted: (u32, u32),
     report: Option<PathFeedback>,
     /// Bytes sent with the highest number that was reported, and before.
     reported_bytes: u64,
@@ -280,10 +331,13 @@ impl Path {
             least_rtt: Least::default(),
             first_transit: None,
             least_transit: Least::default(),
-            queue: None,
             transit_variation: Duration::ZERO,
+            standing_queue: Least::default(),
             flow: PathFlow::default(),
             rate: PathRate::default(),
+            growth: (0, now),
+            losses: Losses::default(),
+            uncounted: (0, 0),
             report: None,
             reported_bytes: 0,
             counted: None,
@@ -407,8 +461,25 @@ impl Path {
         self.rate.measured().filter(|_| self.rate.is_limit()).map(DataRate::bits_per_second)
     }
 
+    /// What is told of it counts as long as nothing has shown that it carries less.
     fn expected_rate(&self) -> Option<DataRate> {
-        self.rate.expected().or(self.config.rate)
+        let expected = self.rate.expected();
+        if self.rate.is_limit() { expected } else { expected.max(self.config.rate) }
+    }
+
+    /// What it has lost while no queue stood before it.
+    pub(super) const fn losses(&self) -> Losses {
+        self.losses
+    }
+
+    /// Whether a queue stands before it that is told from none and from jitter.
+    fn has_standing_queue(&self) -> bool {
+        self.standing_queue.get().is_some_and(|queue| queue >= self.noticeable_queue())
+    }
+
+    /// Whether a queue has stood before it for a round trip, and still does: some source has more for it than it carries.
+    pub(super) fn is_pressed(&self, now: Instant) -> bool {
+        self.backlog(now) > self.noticeable_queue() && self.has_standing_queue()
     }
 
     /// The least transit of late, from the same start on all paths.
@@ -579,7 +650,7 @@ impl Path {
         self.out_since = Some(now);
         self.confirmations = 0;
         self.free_at = now;
-        self.queue = None;
+        self.standing_queue = Least::default();
         PathChange::Out
     }
 
@@ -619,7 +690,7 @@ impl Path {
         self.receipt.stamped(now, feedback.sent_at);
         self.answer_due |= !feedback.answer;
         if self.report.is_none_or(|last| !is_before(feedback.sent_at, last.sent_at)) {
-            self.take_report(feedback);
+            self.take_report(now, feedback);
             let highest = self.report.and_then(|report| report.highest);
             let mark = highest.and_then(|highest| self.marks.at_sequence(highest));
             self.reported_bytes =
@@ -681,7 +752,8 @@ impl Path {
         self.least_transit.add(now, transit, LEAST_OF_LATE, 4);
         let least = self.least_transit.get().unwrap_or(transit);
         let queue = Duration::from_micros(u64::try_from(transit - least).unwrap_or_default());
-        self.queue = Some(self.queue.map_or(queue, |before| before - before / 4 + queue / 4));
+        let round_trip = self.rtt.map_or(FIRST_TIMEOUT, |(smoothed, _)| smoothed);
+        self.standing_queue.add(now, queue, round_trip, 3);
         if self.expected_rate().is_none() {
             return;
         }
@@ -706,7 +778,7 @@ impl Path {
     }
 
     /// The counts of the other end.
-    fn take_report(&mut self, feedback: &PathFeedback) {
+    fn take_report(&mut self, now: Instant, feedback: &PathFeedback) {
         let Some(last) = self.report else {
             self.report = Some(*feedback);
             return;
@@ -739,16 +811,28 @@ impl Path {
             (Some(highest), Some(first)) => highest.wrapping_sub(first),
             _ => feedback.packets.wrapping_sub(last.packets),
         };
-        let passage = Passage {
-            put_in,
-            taken_out: feedback.packets.wrapping_sub(last.packets),
-            bytes: feedback.bytes.wrapping_sub(last.bytes),
-            span,
-        };
+        let arrived = feedback.packets.wrapping_sub(last.packets);
+        let bytes = feedback.bytes.wrapping_sub(last.bytes);
+        let queued = self.has_standing_queue();
+        let is_sound = put_in < u32::MAX / 2 && arrived < u32::MAX / 2;
+        if is_sound && !queued {
+            self.losses.add(put_in, arrived);
+        }
+        // A slow flow puts in too few packets between two reports to tell losses from: they are told from several.
+        let (before_in, before_out) = self.uncounted;
+        let (put_in, taken_out) = (put_in.saturating_add(before_in), arrived.saturating_add(before_out));
+        let passage = Passage { put_in, taken_out, bytes, span };
+        self.uncounted = if !is_sound || passage.tells_loss() { (0, 0) } else { (put_in, taken_out) };
         passage.enter(&mut self.flow);
         if let Some(rate) = passage.rate() {
-            let queued = self.queue.is_some_and(|queue| queue >= self.noticeable_queue());
-            self.rate.add(rate, queued, self.is_filled());
+            let (known, since) = self.growth;
+            if rate.bits_per_second() >= known.saturating_add(known / 4) {
+                self.growth = (rate.bits_per_second(), now);
+            }
+            // A source in slow start has a queue now and then and is not done growing; a path is not full then.
+            let rounds = self.rtt.map_or(FIRST_TIMEOUT, |(smoothed, _)| smoothed) * ROUNDS_TO_FULL;
+            let is_done = self.growth.1 == since && now >= since + rounds;
+            self.rate.add(rate, queued && is_done, self.is_filled());
         }
         self.report = Some(PathFeedback { highest, ..*feedback });
         self.counted = highest;

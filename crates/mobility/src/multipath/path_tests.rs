@@ -193,6 +193,35 @@ fn losses_of_a_tenth_and_jitter_do_not_look_like_silence() {
 }
 
 #[test]
+fn losses_of_a_flow_of_few_packets_are_told_from_several_reports() {
+    let mut pair = Pair::new(20);
+    let mut random = careof_base::RandomStream::new(3, 0, "path");
+    // A packet in 20 ms: never twenty of them between two reports.
+    for _ in 0..2_000 {
+        pair.works[0] = random.below(20) > 0;
+        pair.run(20, Some(20));
+    }
+    let loss = pair.near.estimate().loss_permille.unwrap();
+    assert!((10..200).contains(&loss), "{loss}");
+    let loss = pair.near.losses().permille();
+    assert!((25..100).contains(&loss), "{loss}");
+}
+
+#[test]
+fn losses_are_twice_others_only_beyond_chance() {
+    let losses = |sent, lost| {
+        let mut losses = Losses::default();
+        losses.add(sent, sent - lost);
+        losses
+    };
+    assert!(losses(2000, 20).are_twice(losses(2000, 0)));
+    assert!(!losses(100, 2).are_twice(losses(2000, 0)), "two of a hundred are chance");
+    assert!(!losses(2000, 20).are_twice(losses(2000, 10)));
+    assert!(!losses(2000, 20).are_twice(Losses::default()), "nothing is known of the other");
+    assert_eq!((losses(2000, 2).permille(), losses(1000, 20).permille()), (0, 20));
+}
+
+#[test]
 fn garbage_from_the_other_end_neither_panics_nor_moves_the_clock() {
     let mut random = careof_base::RandomStream::new(2, 0, "garbage");
     let mut path = Path::new(Instant::ZERO, PathId::new(1).unwrap(), PathConfig::default());

@@ -9,6 +9,8 @@ use super::wire_time::{is_before, micros};
 
 /// Packets after which what is known of reordering within a path begins to be forgotten.
 const FORGET: u32 = 1024;
+/// Packets after which a path by which none has overtaken another is taken for one that keeps its order.
+const LEARNT: u32 = 64;
 
 /// One path.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,8 @@ struct Way {
     /// The longest transit, likewise.
     longest: [i64; 2],
     packets: u32,
+    /// Packets so far.
+    seen: u32,
     is_out: bool,
 }
 
@@ -39,13 +43,32 @@ impl Way {
             overtaken_by: [0; 2],
             longest: [transit; 2],
             packets: 0,
+            seen: 1,
             is_out: false,
         }
     }
 
-    /// By how much packets overtake each other.
+    /// By how much packets overtake each other. Of a path that reorders, or of which little is known yet, more is expected than was seen:
+    /// what transits differ by.
     fn slack(&self) -> u32 {
-        self.overtaken_by.into_iter().max().unwrap_or_default()
+        let seen = self.overtaken_by.into_iter().max().unwrap_or_default();
+        if seen == 0 && self.seen >= LEARNT {
+            return 0;
+        }
+        seen.max(u32::try_from(self.margin()).unwrap_or(u32::MAX / 4))
+    }
+
+    /// How much longer than the longest transit of late a packet may take: four mean deviations, and more where these are of a few
+    /// packets only (Student's quantiles beside the normal one, at 97.5 %).
+    fn margin(&self) -> i64 {
+        let deviations = match self.seen {
+            0..=2 => 26,
+            3 => 9,
+            4 | 5 => 7,
+            6..=9 => 5,
+            _ => 4,
+        };
+        deviations * self.deviation
     }
 
     /// The longest transit that something is given that was sent by `stamp`, for somebody who asks since `came`. It is the longest of
@@ -57,7 +80,7 @@ impl Way {
         let later = i64::from(stamp.wrapping_sub(self.newest) as i32).max(0);
         let quiet = came.saturating_duration_since(self.came).as_micros();
         let growth = if quiet < later as u128 / 2 { later } else { 0 };
-        longest.max(self.latest + growth) + 4 * self.deviation
+        longest.max(self.latest + growth) + self.margin()
     }
 }
 
@@ -82,9 +105,12 @@ impl Transits {
         };
         way.is_out = false;
         let apart = transit - way.mean;
-        way.mean += apart / 8;
-        way.deviation += (apart.abs() - way.deviation) / 4;
+        // Until there are so many, each counts as much as those before.
+        let known = i64::from(way.seen);
+        way.mean += apart / (known + 1).min(8);
+        way.deviation += (apart.abs() - way.deviation) / known.min(4);
         way.packets += 1;
+        way.seen = way.seen.saturating_add(1);
         if way.packets >= FORGET {
             way.packets = 0;
             way.overtaken_by = [0, way.overtaken_by[0]];
@@ -174,6 +200,21 @@ mod tests {
     }
 
     #[test]
+    fn a_path_of_which_little_is_known_is_given_time_to_reorder() {
+        let mut transits = Transits::default();
+        for (at, sent) in [(20_000, 0), (26_000, 4_000), (30_000, 10_000)] {
+            transits.note(Instant::from_micros(at), id(0), sent);
+        }
+        let came = Instant::from_micros(30_000);
+        assert!(transits.may_come_until(came, id(0), 10_000, false).is_some(), "none was overtaken so far");
+        for n in 0..100 {
+            transits.note(Instant::from_micros(40_000 + n * 1_000), id(0), 20_000 + n as u32 * 1_000);
+        }
+        let came = Instant::from_micros(139_000);
+        assert_eq!(transits.may_come_until(came, id(0), 119_000, false), None, "it keeps its order");
+    }
+
+    #[test]
     fn a_path_that_reorders_is_given_time_for_that() {
         let mut transits = Transits::default();
         for (at, sent) in [(20_000, 0), (26_000, 6_000), (27_000, 1_000), (30_000, 10_000)] {
@@ -182,6 +223,11 @@ mod tests {
         let came = Instant::from_micros(30_000);
         assert!(transits.may_come_until(came, id(0), 10_000, false).is_some());
         transits.note(Instant::from_micros(36_000), id(0), 15_000);
+        assert!(
+            transits.may_come_until(came, id(0), 10_000, false).is_some(),
+            "more than was seen is expected"
+        );
+        transits.note(Instant::from_micros(90_000), id(0), 70_000);
         assert_eq!(transits.may_come_until(came, id(0), 10_000, false), None);
     }
 }

@@ -100,6 +100,8 @@ pub(super) struct Candidates<'a> {
     pub(super) paths: &'a [Option<Path>; MAX_PATHS],
     /// Never empty.
     pub(super) usable: PathSet,
+    /// These, and those that are only tried and have enough in flight for that.
+    pub(super) working: PathSet,
 }
 
 impl<'a> Candidates<'a> {
