@@ -62,7 +62,7 @@ HAS_RUNS = True
 """`careof study micromobility --runs N` makes so many of each point."""
 REPETITIONS = 50
 """Of each point; the paper had 10. They differ in the instants of the handovers alone."""
-FEWER_REPETITIONS = 4
+FEWER_REPETITIONS = 2
 """With other assumptions."""
 TRACED_REPETITIONS = 10
 """Of the points at which slow starts are counted in the trace."""
