@@ -312,9 +312,9 @@ kind = "bulk"
 
     def settings(self) -> str:
         """What makes this run, of `ASSUMPTION` and with handovers, of the scenario `ONE_CHANNEL`."""
-        if self.scheme is BUFFER and not self._is_soft:
+        if self.scheme == BUFFER and not self._is_soft:
             micro = ""
-        elif self.scheme is NO_BUFFER and not self._is_soft:
+        elif self.scheme == NO_BUFFER and not self._is_soft:
             micro = " --set micro_mobility.buffer=false"
         else:
             micro = f" --set 'micro_mobility={{ {_inline(self._micro())} }}'"
