@@ -82,7 +82,7 @@ def carry_out(
     Args:
         out: a directory for the figures and `rows.json`; it is made if need be.
         progress: told how many runs are done of how many.
-        quick: two runs of each point, and one with other assumptions; it takes half a minute.
+        quick: two runs of each point, and one with other assumptions; it takes about a minute.
         runs: without `quick`, so many of each point.
         world: where to run it; this study is simulated.
 
