@@ -166,3 +166,15 @@ def test_a_machine_says_how_often_its_kernel_ticks() -> None:
     hz = timer_hz()
     assert hz is not None
     assert 100 <= hz <= 1000
+
+
+def test_series_of_a_walk_are_compared_by_all_its_handovers(tmp_path: Path) -> None:
+    walk = Path(__file__).resolve().parents[1] / "scenarios" / "micromobility" / "seven-hosts-hawaii-msf.toml"
+    of = runs.plan(walk, out=tmp_path / "a", trace=False, set=["duration=14 s"])
+    series = phases.carry_out(of, 2, jobs=2)
+    # The radio: 6 ms each way, and 1500 bytes at 4 Mbit/s.
+    assert phases.slower_round_trip_ns(series.scenario) == 15_000_000
+    same = compare_series(series, series.path)
+    judged = {one.key: one for one in same.figures if one.where == "all handovers"}
+    assert set(judged) == {"interruption_median_s", "stall_after_median_s"}
+    assert all(one.agrees for one in judged.values())

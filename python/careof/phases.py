@@ -49,6 +49,8 @@ _LEAST_RTO_NS = 200_000_000
 _OF_FLOW = ("goodput_bps",)
 _OF_HANDOVER = ("interruption_s", "recovery_90_s")
 _IN_HANDOVER = ("longest_silence_s", "stall_after_s")
+_OF_ROUND = ("interruption_median_s", "stall_after_median_s")
+"""Of all handovers of a run whose mobile nodes go round, each of which is no record."""
 _WHY = {"recovery_90_s": "recovery", "stall_after_s": "stall"}
 """The word beside a figure that says why there is none."""
 _NOT_ASKED = frozenset({"idle", "not-measured"})
@@ -59,6 +61,8 @@ _WORDS = {
     "recovery_90_s": "90 % of the rate",
     "longest_silence_s": "longest silence",
     "stall_after_s": "stall after it",
+    "interruption_median_s": "interruption, median",
+    "stall_after_median_s": "stall after it, median",
 }
 
 
@@ -76,7 +80,10 @@ def spread_ns(scenario: Json) -> int:
 
 def slower_round_trip_ns(scenario: Json) -> int:
     """A round trip of the slower of the paths of handovers: its link's delays, and the sending of a full packet."""
-    return max((segment_ns(link) + link_delay_ns(link) for link in _of_handovers(scenario)), default=0)
+    links = _of_handovers(scenario)
+    if (scenario.get("mobility") or {}).get("every_ns"):
+        links = [link for link in scenario["links"] if link["access"]]
+    return max((segment_ns(link) + link_delay_ns(link) for link in links), default=0)
 
 
 def segment_ns(link: Json) -> int:
@@ -201,6 +208,10 @@ def _figures(facts: Json) -> Iterator[tuple[str, str, float | None]]:
             for key in _IN_HANDOVER:
                 if _is_asked(flow, key):
                     yield f"flow {flow['name']} in handover {number}", key, flow[key]
+    roaming = facts.get("roaming")
+    if roaming and roaming["handovers"]:
+        for key in _OF_ROUND:
+            yield "all handovers", key, roaming[key]
 
 
 def _is_asked(of: Json, key: str) -> bool:

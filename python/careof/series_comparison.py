@@ -30,7 +30,7 @@ WITHIN_TIME = 0.10
 WITHIN_GOODPUT = 0.03
 WITHIN_SIZES = 0.05
 
-_TIMES = ("stall_after_s", "longest_silence_s", "recovery_90_s")
+_TIMES = ("stall_after_s", "longest_silence_s", "recovery_90_s", "interruption_median_s", "stall_after_median_s")
 _SIZES_SHOWN = 6
 
 

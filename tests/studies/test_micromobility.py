@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,20 +21,28 @@ from careof.studies._micromobility_runs import (
     BUFFER,
     DELAYS_MS,
     HANDOVERS,
+    MIGRATING,
+    MIGRATION,
     NAMED,
     NO_BUFFER,
+    ONE_CHANNEL,
     OTHERS,
     PAPERS,
     PLAIN,
+    QUIC,
+    SCHEMES,
     TODAYS,
+    Assumption,
     Download,
     Scheme,
     download,
 )
 from careof.studies._micromobility_tables import SIDE_BY_SIDE_MS
+from careof.studies._micromobility_trace import SHOWN, Look, watch
 from careof.studies._micromobility_trees import DEPTHS, STATIONS, Counted, Grown, grow
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "studies" / "micromobility.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "studies" / "micromobility.md"
 BEGIN = "<!-- Printed by `careof study micromobility --markdown`; UPDATE_DOCS=1 pytest tests/studies renews it. -->\n"
 END = "<!-- End of what is printed. -->\n"
 TAHOE, RENO, NEWRENO, SACK = PAPERS
@@ -99,6 +109,54 @@ def test_all_points_are_run() -> None:
     of_a_point = [one for one in wanted if (one.scheme, one.sender, one.delay_ms) == (BUFFER, RENO, 0)]
     assert len(of_a_point) == 3 + len(OTHERS)
     assert {one.delay_ms for one in wanted} == {None, *DELAYS_MS}
+
+
+def test_runs_that_are_the_same_are_made_once_and_layer_3_is_waited_for_in_gaps_alone() -> None:
+    def scenario(delay_ms: int, assumption: Assumption) -> str:
+        return Download(BUFFER, RENO, delay_ms, 0, assumption).scenario()
+
+    other_reading = next(one for one in OTHERS if one.overlap_waits)
+    known_at_once = next(one for one in OTHERS if one == replace(ASSUMPTION, advertisements_ms=0))
+    assert "advertisement_interval" in scenario(0, ASSUMPTION)
+    assert "advertisement_interval" not in scenario(100, ASSUMPTION)
+    assert "advertisement_interval" in scenario(100, other_reading)
+    assert scenario(100, ASSUMPTION) == scenario(100, known_at_once)
+    assert scenario(-100, ASSUMPTION) == scenario(-100, other_reading)
+    wanted = micromobility.downloads(3, 2)
+    together = micromobility.alike(wanted)
+    assert sorted(map(wanted.index, (one for same in together for one in same))) == list(range(len(wanted)))
+    assert len(together) < len(wanted)
+
+
+def test_what_is_printed_opens_the_run_that_was_looked_at() -> None:
+    for scheme in SCHEMES:
+        for sender, delay in ((NEWRENO, 200), (SACK, -300)):
+            of = Download(scheme, sender, delay, 0, ASSUMPTION)
+            settings = [word for word in shlex.split(of.settings()) if word != "--set"]
+            opened = run(ROOT / ONE_CHANNEL, trace=False, set=settings).summary["digest"]
+            assert opened == run(of.scenario(), trace=False).summary["digest"], of.settings()
+    assert len(set(SHOWN)) == len(SHOWN)
+
+
+def test_a_trace_shows_when_the_timer_ran_out_and_when_the_window_began_anew() -> None:
+    silent = watch(Look(NO_BUFFER, RENO, -200))
+    # Nothing is acknowledged after the handover: the timer runs from its beginning, for the least RTO of 1 s.
+    assert 1.0 <= silent.expired_s - silent.restarted_s <= 1.01
+    assert silent.restarted_s < 0.05
+    assert silent.heard_s > silent.expired_s
+    acknowledged = watch(Look(NO_BUFFER, RENO, 0))
+    assert acknowledged.restarted_s > silent.restarted_s
+    assert acknowledged.expired_s > silent.expired_s
+    # Tahoe answers duplicate ACKs by a slow start, without a timeout.
+    tahoe = watch(Look(NO_BUFFER, TAHOE, 100))
+    assert tahoe.slow_starts > tahoe.timeouts
+
+
+def test_quic_goes_from_address_to_address_twenty_times() -> None:
+    for delay in (-200, 200):
+        moved = download(Download(MIGRATION, MIGRATING, delay, 0, PLAIN))
+        assert moved.handovers == HANDOVERS
+        assert moved.goodput_bps > 0.5 * download(Download(BUFFER, QUIC, None, 0, PLAIN)).goodput_bps
 
 
 def test_trees_have_as_many_base_stations_whatever_their_depth_and_idle_mobile_nodes_cost_cellular_ip_less() -> None:

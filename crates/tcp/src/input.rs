@@ -55,6 +55,11 @@ impl Connection {
         let flags = segment.flags;
         if self.timestamps.is_old(now, segment) && !flags.contains(Flags::RST) {
             self.journal.counters.dropped_by_paws += 1;
+            if segment.payload_len > 0 && segment.seq.is_before(self.receiver.nxt()) {
+                // It is dropped, and reported as the duplicate that it is (Linux, `tcp_send_dupack`).
+                let right = segment.seq.plus(u32::from(segment.payload_len));
+                self.receiver.queue.note_duplicate(segment.seq, right);
+            }
             self.acknowledge_at_once();
             return;
         }

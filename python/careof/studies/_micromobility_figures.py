@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from careof.plot.look import CYCLE
-from careof.studies._micromobility_runs import BETWEEN, HARD_MS, PAPERS, SCHEMES, SOFT_MS, TODAYS
+from careof.studies._micromobility_runs import BETWEEN, HARD_MS, MIGRATION, PAPERS, QUIC, SCHEMES, SOFT_MS, TODAYS
 from careof.studies._pictures import Picture, as_png
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _WHAT = {"throughput": "throughput, of that without handovers", "timeouts": "timeouts a handover"}
 
 
-def pictures(results: Results) -> list[Picture]:
-    """The same runs, the same bytes."""
+def pictures(results: Results, plain: Results) -> list[Picture]:
+    """The same runs, the same bytes; `plain` has today's senders."""
     hard, soft = "hard handover", "soft handover"
     return [
         _figure(results, "figure-3", f"Figure 3: throughput, {hard}", PAPERS, SCHEMES, HARD_MS, "throughput"),
@@ -29,7 +29,13 @@ def pictures(results: Results) -> list[Picture]:
         _figure(results, "figure-5", f"Figure 5: throughput, {soft}", PAPERS, SCHEMES, SOFT_MS, "throughput"),
         _figure(results, "figure-6", f"Figure 6: timeouts, {soft}", PAPERS, SCHEMES, SOFT_MS, "timeouts"),
         _figure(
-            results, "today", "Today's senders", TODAYS, (*SCHEMES, *BETWEEN), (*HARD_MS, *SOFT_MS[1:]), "throughput"
+            plain,
+            "today",
+            "Today's senders and QUIC",
+            (*TODAYS, QUIC),
+            (*SCHEMES, *BETWEEN, MIGRATION),
+            (*HARD_MS, *SOFT_MS[1:]),
+            "throughput",
         ),
     ]
 

@@ -6,7 +6,7 @@ What the paper does not say is assumed, and named in `ASSUMED`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from careof.runs import run
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DURATION_S = 100
 HANDOVERS = 20
 """Of a run; section III A."""
+STATIONS = 21
 DELAYS_MS = tuple(range(-500, 501, 100))
 """Below 0 a hard handover with so long a gap, above 0 a soft one with so long an overlap (section III B.1)."""
 HARD_MS = tuple(one for one in DELAYS_MS if one <= 0)
@@ -23,6 +24,8 @@ SOFT_MS = tuple(one for one in DELAYS_MS if one >= 0)
 EVERY_MS = 4800
 SPREAD_MS = 200
 LEAD_MS = 100
+LONG_LEAD_MS = 300
+"""Longer than a window waits in the queue of a radio and an announcement for its turn."""
 BUFFER_PACKETS = 50
 
 ASSUMED = (
@@ -42,9 +45,14 @@ ASSUMED = (
         "II C: it is connected to both; its [18] has two radios",
     ),
     (
-        "layer 3 notices a move",
+        "layer 3 notices a move, hard handover",
         "by the first advertisement of the base station, one a second",
         "III A: mobility detection takes time of its own; beacon_ of ns-2's Mobile IP",
+    ),
+    (
+        "layer 3 notices a move, soft handover",
+        "before the overlap that is given begins",
+        "B.1: +x is how long packets come from both base stations; B.2: the old one sends while routes are repaired",
     ),
     (
         "a candidate without a buffer",
@@ -82,6 +90,9 @@ ASSUMED = (
 )
 """What is assumed, how, and from which words of the paper."""
 
+ONE_CHANNEL = "scenarios/micromobility/one-channel.toml"
+"""A run of `ASSUMPTION` for people."""
+
 LEAST_RTO_MS = 200
 _PAPERS_TCP = (
     f'mss = "1000 B", window = "20000 B", rto_min = "{LEAST_RTO_MS} ms", rto_initial = "6 s", '
@@ -105,23 +116,27 @@ queue = "50 packets"
 
 @dataclass(frozen=True)
 class Sender:
-    """A TCP."""
+    """A transport."""
 
     key: str
     name: str
-    tcp: str
+    transport: str
+    """The key of the flow, ``tcp`` or ``quic``, and its value."""
 
 
 PAPERS = tuple(
-    Sender(key, name, f'{{ profile = "{key}", {_PAPERS_TCP}{_NEWRENO_OF_NS2 if key == "newreno" else ""} }}')
+    Sender(key, name, f'tcp = {{ profile = "{key}", {_PAPERS_TCP}{_NEWRENO_OF_NS2 if key == "newreno" else ""} }}')
     for key, name in (("tahoe", "Tahoe"), ("reno", "Reno"), ("newreno", "NewReno"), ("sack", "SACK"))
 )
 TODAYS = (
-    Sender("cubic", "Linux CUBIC", '{ profile = "linux" }'),
-    Sender("bbr", "Linux BBR", '{ profile = "linux", congestion = "bbr" }'),
-    Sender("linux-reno", "Linux Reno", '{ profile = "linux", congestion = "reno" }'),
+    Sender("cubic", "Linux CUBIC", 'tcp = { profile = "linux" }'),
+    Sender("bbr", "Linux BBR", 'tcp = { profile = "linux", congestion = "bbr" }'),
+    Sender("linux-reno", "Linux Reno", 'tcp = { profile = "linux", congestion = "reno" }'),
 )
 """Today's Linux with its defaults: RACK, F-RTO, timestamps and all."""
+QUIC = Sender("quic", "QUIC CUBIC", 'quic = "cubic"')
+MIGRATING = Sender("quic", "QUIC CUBIC", 'quic = { congestion = "cubic", migration = true }')
+"""The same, which takes its connection along from address to address."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +146,10 @@ class Scheme:
     key: str
     name: str
     micro: str
-    """The settings of `[micro_mobility]` for a hard handover; empty where base stations are foreign agents."""
+    """The settings of `[micro_mobility]` for a hard handover."""
+    network: Literal["domain", "foreign agents", "own addresses"] = "domain"
+    """What base stations are: of one domain; foreign agents, to each of which the mobile node moves; or routers, at
+    each of which the mobile node has an address of its own, and the connection goes from one to the next."""
     assist: str = ""
     protocol: str = "building-blocks"
     sends_to_both: bool = True
@@ -145,11 +163,13 @@ BICAST = Scheme("bicast", "biCast", "")
 """It is reactive (II C): the network sends to the new base station when the mobile node has come there, and to both
 from then on."""
 SCHEMES = (BUFFER, NO_BUFFER, BICAST)
-MOBILE_IP = Scheme("mobile-ip", "Mobile IP alone", "-")
-HOLD_LAST = Scheme("hold-last", "Mobile IP with hold-last", "-", "hold-last")
-REPLAY = Scheme("replay", "Mobile IP with replay", "-", "replay")
+MOBILE_IP = Scheme("mobile-ip", "Mobile IP alone", "", "foreign agents")
+HOLD_LAST = Scheme("hold-last", "Mobile IP with hold-last", "", "foreign agents", "hold-last")
+REPLAY = Scheme("replay", "Mobile IP with replay", "", "foreign agents", "replay")
 BETWEEN = (MOBILE_IP, HOLD_LAST, REPLAY)
 """Without a domain: each base station is a foreign agent, and the home agent hears of each handover, and helps."""
+MIGRATION = Scheme("migration", "migration, no Mobile IP", "", "own addresses")
+"""For QUIC that migrates."""
 
 
 _KEPT = f"buffer = {{ packets = {BUFFER_PACKETS} }}\n"
@@ -176,13 +196,23 @@ class Assumption:
     """Whether all stations share a channel of 802.11; else each base station has a radio of full rate."""
     advertisements_ms: int
     """From one advertisement of a base station to its next, by which the mobile node notices it; 0: at once."""
+    lead_ms: int = LEAD_MS
+    """From the trigger to the handover."""
+    overlap_waits: bool = False
+    """Whether the wait for an advertisement is a part of an overlap; else an overlap begins behind it."""
 
     @property
     def name(self) -> str:
         """For a table."""
         radio = "one channel of 802.11" if self.is_one_channel else "radios of full rate"
         heard = f"advertisements each {self.advertisements_ms} ms" if self.advertisements_ms else "moves known at once"
-        return f"RTO from {self.least_rto_ms} ms, {radio}, {heard}"
+        lead = f", trigger {self.lead_ms} ms ahead" if self.lead_ms != LEAD_MS else ""
+        waits = ", also in an overlap" if self.overlap_waits else ""
+        return f"RTO from {self.least_rto_ms} ms, {radio}, {heard}{lead}{waits}"
+
+    def advertised_ms(self, delay_ms: int) -> int:
+        """From one advertisement to the next in a run with this gap or overlap; 0: the mobile node knows at once."""
+        return self.advertisements_ms if delay_ms <= 0 or self.overlap_waits else 0
 
 
 NS2_RTO_MS = 1000
@@ -199,8 +229,11 @@ OTHERS = (
     Assumption(LEAST_RTO_MS, is_one_channel=True, advertisements_ms=0),
     Assumption(NS2_RTO_MS, is_one_channel=True, advertisements_ms=0),
     Assumption(LEAST_RTO_MS, is_one_channel=True, advertisements_ms=NS2_BEACON_MS),
+    Assumption(NS2_RTO_MS, is_one_channel=True, advertisements_ms=NS2_BEACON_MS, lead_ms=LONG_LEAD_MS),
+    Assumption(NS2_RTO_MS, is_one_channel=True, advertisements_ms=NS2_BEACON_MS, overlap_waits=True),
 )
-"""One after the other what ns-2.26 has."""
+"""One after the other what ns-2.26 has; then a trigger that is ahead of a whole window, and the other reading of an
+overlap."""
 
 
 @dataclass(frozen=True)
@@ -216,23 +249,11 @@ class Download:
 
     def scenario(self) -> str:
         """Its scenario."""
-        delay = self.delay_ms or 0
         wire = 'rate = "10 Mbit/s", delay = "2 ms", queue = "50 packets"'
-        is_one_channel = self.assumption.is_one_channel and self.scheme.micro != "-"
-        radio = 'medium = "air"' if is_one_channel else 'rate = "2 Mbit/s", delay = "2 ms", queue = "50 packets"'
-        channel = _CHANNEL if is_one_channel else ""
-        in_domain = self.scheme.micro != "-"
-        micro = ""
-        if in_domain:
-            both = f'bicast = "{delay} ms"\n' if delay > 0 and self.scheme.sends_to_both else ""
-            heard = self.assumption.advertisements_ms
-            notices = f'advertisement_interval = "{heard} ms"\n' if heard else ""
-            micro = f'[micro_mobility]\nprotocol = "{self.scheme.protocol}"\n{self.scheme.micro}{both}{notices}'
-        gap = f'overlap = "{delay} ms"' if delay > 0 else f'interruption = "{-delay} ms"'
-        spread = f'spread = "{SPREAD_MS} ms"\n' if in_domain else ""
-        moves = f'[[handover]]\nevery = "{EVERY_MS} ms"\n{gap}\n{spread}' if self.delay_ms is not None else ""
+        is_one_channel = self.assumption.is_one_channel and self.scheme.network == "domain"
+        mobile = "mobile" if self.scheme.network == "own addresses" else "mobile-1"
         least = f'rto_min = "{self.assumption.least_rto_ms} ms"'
-        tcp = self.sender.tcp.replace(f'rto_min = "{LEAST_RTO_MS} ms"', least)
+        transport = self.sender.transport.replace(f'rto_min = "{LEAST_RTO_MS} ms"', least)
         assist = f'[assist]\nuse = ["{self.scheme.assist}"]\n' if self.scheme.assist else ""
         return f"""\
 title = "{self.scheme.name}, {self.sender.name}, {self.delay_ms} ms"
@@ -242,17 +263,78 @@ server = {{ {wire}, between = ["correspondent", "home-agent"] }}
 uplink = {{ {wire}, between = ["home-agent", "gateway"] }}
 core = {{ {wire}, between = ["gateway", "core-*"], count = 2 }}
 area = {{ {wire}, between = ["core-*", "area-*"], count = 7 }}
-cell = {{ {wire}, between = ["area-*", "station-*"], count = 21 }}
-radio = {{ {radio}, between = ["station-*", "mobile-*"] }}
-{channel}[mobility]
-nodes = 1
-{micro}{moves}[[flow]]
+cell = {{ {wire}, between = ["area-*", "station-*"], count = {STATIONS} }}
+{self._radios(is_one_channel=is_one_channel)}{self._mobility()}{self._moves()}[[flow]]
 name = "download"
 from = "correspondent"
-to = "mobile-1"
+to = "{mobile}"
 kind = "bulk"
-tcp = {tcp}
+{transport}
 {assist}"""
+
+    def _radios(self, *, is_one_channel: bool) -> str:
+        radio = 'medium = "air"' if is_one_channel else 'rate = "2 Mbit/s", delay = "2 ms", queue = "50 packets"'
+        if self.scheme.network != "own addresses":
+            channel = _CHANNEL if is_one_channel else ""
+            return f'radio = {{ {radio}, between = ["station-*", "mobile-*"] }}\n{channel}'
+        return "".join(
+            f'radio-{n} = {{ {radio}, between = ["station-{n}", "mobile"] }}\n' for n in range(1, STATIONS + 1)
+        )
+
+    def _mobility(self) -> str:
+        if self.scheme.network == "own addresses":
+            return "[mobility]\n"
+        if self.scheme.network == "foreign agents":
+            return "[mobility]\nnodes = 1\n"
+        return f"[mobility]\nnodes = 1\n[micro_mobility]\n{self._micro()}"
+
+    def _micro(self) -> str:
+        delay = self.delay_ms or 0
+        both = f'bicast = "{delay} ms"\n' if delay > 0 and self.scheme.sends_to_both else ""
+        scheme = self.scheme.micro.replace(f'lead = "{LEAD_MS} ms"', f'lead = "{self.assumption.lead_ms} ms"')
+        heard = self.assumption.advertised_ms(delay)
+        notices = f'advertisement_interval = "{heard} ms"\n' if heard else ""
+        return f'protocol = "{self.scheme.protocol}"\n{scheme}{both}{notices}'
+
+    def _moves(self) -> str:
+        if self.delay_ms is None:
+            return ""
+        how = f'overlap = "{self.delay_ms} ms"\n' if self._is_soft else f'interruption = "{-self.delay_ms} ms"\n'
+        if self.scheme.network != "own addresses":
+            spread = f'spread = "{SPREAD_MS} ms"\n' if self.scheme.network == "domain" else ""
+            return f'[[handover]]\nevery = "{EVERY_MS} ms"\n{how}{spread}'
+        style = "make-before-break" if self._is_soft else "break-before-make"
+        return "".join(
+            f'[[handover]]\nat = "{n * EVERY_MS} ms"\nfrom = "radio-{n}"\nto = "radio-{n + 1}"\n'
+            f'style = "{style}"\n{how}'
+            for n in range(1, HANDOVERS + 1)
+        )
+
+    def settings(self) -> str:
+        """What makes this run, of `ASSUMPTION` and with handovers, of the scenario `ONE_CHANNEL`."""
+        if self.scheme == BUFFER and not self._is_soft:
+            micro = ""
+        elif self.scheme == NO_BUFFER and not self._is_soft:
+            micro = " --set micro_mobility.buffer=false"
+        else:
+            micro = f" --set 'micro_mobility={{ {_inline(self._micro())} }}'"
+        moves = f" --set 'handover.interruption={-(self.delay_ms or 0)} ms'"
+        if self._is_soft:
+            moves = f" --set 'handover=[{{ {_inline(self._moves().split(maxsplit=1)[1])} }}]'"
+        tcp = f" --set flow.download.tcp.profile={self.sender.key}"
+        if self.sender.key == "newreno":
+            keys = _NEWRENO_OF_NS2.replace(" ", "").split(",")[1:]
+            tcp += "".join(f" --set flow.download.tcp.{one}" for one in keys)
+        return f"{tcp}{micro}{moves}".strip()
+
+    @property
+    def _is_soft(self) -> bool:
+        return self.delay_ms is not None and self.delay_ms > 0
+
+
+def _inline(lines: str) -> str:
+    """The lines of a table of TOML as one."""
+    return ", ".join(lines.strip().splitlines())
 
 
 class Downloaded(NamedTuple):
@@ -283,7 +365,8 @@ def download(of: Download, progress: Watcher | None = None) -> Downloaded:
     result = run(of.scenario(), trace=False, repetition=of.repetition, progress=progress)
     summary: dict[str, Any] = result.summary
     (flow,) = summary["flows"]
-    roaming = summary["roaming"]
+    # Of a mobile node whose links are its own, handovers are records, and nobody asks for more than their number.
+    roaming = summary.get("roaming", {"handovers": len(summary["handovers"])})
     return Downloaded(
         of,
         goodput_bps=float(flow["goodput_bps"]),
@@ -296,8 +379,8 @@ def download(of: Download, progress: Watcher | None = None) -> Downloaded:
         handovers=int(roaming["handovers"]),
         lost=sum(summary["packets"]["dropped"].values()),
         messages=int(summary.get("micro_mobility", {}).get("messages_sent", 0)),
-        interruption_s=_seconds(roaming["interruption_median_s"]),
-        stall_s=_seconds(roaming["stall_after_median_s"]),
+        interruption_s=_seconds(roaming.get("interruption_median_s")),
+        stall_s=_seconds(roaming.get("stall_after_median_s")),
     )
 
 

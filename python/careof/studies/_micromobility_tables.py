@@ -15,9 +15,11 @@ from careof.studies._micromobility_runs import (
     BETWEEN,
     DELAYS_MS,
     HANDOVERS,
+    MIGRATION,
     NAMED,
     PAPERS,
     PLAIN,
+    QUIC,
     SCHEMES,
     TODAYS,
 )
@@ -144,9 +146,9 @@ def _lines(
 
 def _today(results: Results) -> Table:
     return Table(
-        title="Today's senders in the same figure, and two assists of the home agent between: throughput",
+        title="Today's senders and QUIC in the same figure, and two assists of the home agent between: throughput",
         head=["sender", "scheme", *(f"{delay:+d} ms" for delay in DELAYS_MS)],
-        lines=_lines(results, TODAYS, (*SCHEMES, *BETWEEN), DELAYS_MS, "throughput", 3),
+        lines=_lines(results, (*TODAYS, QUIC), (*SCHEMES, *BETWEEN, MIGRATION), DELAYS_MS, "throughput", 3),
         text=words.TODAY,
         rows=[],
     )

@@ -51,7 +51,7 @@ class Grown:
         )
         flows = "".join(
             f'[[flow]]\nname = "download-{n}"\nfrom = "correspondent"\nto = "mobile-{n}"\nkind = "bulk"\n'
-            f"tcp = {_NEWRENO.tcp}\n"
+            f"{_NEWRENO.transport}\n"
             for n in range(1, NODES - self.idle + 1)
         )
         return f"""\

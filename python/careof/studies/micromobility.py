@@ -25,10 +25,14 @@ from careof.studies._micromobility_runs import (
     BETWEEN,
     DELAYS_MS,
     HARD_MS,
+    MIGRATING,
+    MIGRATION,
+    MOBILE_IP,
     NAMED,
     OTHERS,
     PAPERS,
     PLAIN,
+    QUIC,
     SCHEMES,
     TODAYS,
     Assumption,
@@ -37,7 +41,8 @@ from careof.studies._micromobility_runs import (
     download,
 )
 from careof.studies._micromobility_tables import NEWRENO, SIDE_BY_SIDE_MS, assumed, of_the_model, tables
-from careof.studies._micromobility_trace import TRACED_MS, Look, watch
+from careof.studies._micromobility_trace import Watched, looks, watch
+from careof.studies._micromobility_trace import table as traced
 from careof.studies._micromobility_trees import Counted, grow, grown
 from careof.studies._micromobility_trees import tables as trees
 from careof.sweeps.traced import in_turn
@@ -48,7 +53,6 @@ if TYPE_CHECKING:
 
     from careof.studies import Watcher
     from careof.studies._micromobility_runs import Scheme, Sender
-    from careof.studies._micromobility_trace import Watched
 
 TITLE = "TCP over micro-mobility"
 
@@ -56,10 +60,12 @@ __all__ = ["REPETITIONS", "TITLE", "assumed", "carry_out", "downloads", "points"
 
 HAS_RUNS = True
 """`careof study micromobility --runs N` makes so many of each point."""
-REPETITIONS = 10
-"""Of each point; the paper had 10. They differ in the instants of the handovers alone, and by little."""
+REPETITIONS = 50
+"""Of each point; the paper had 10. They differ in the instants of the handovers alone."""
 FEWER_REPETITIONS = 2
 """With other assumptions."""
+TRACED_REPETITIONS = 10
+"""Of the points at which slow starts are counted in the trace."""
 QUICK_REPETITIONS = (2, 1)
 
 
@@ -76,7 +82,7 @@ def carry_out(
     Args:
         out: a directory for the figures and `rows.json`; it is made if need be.
         progress: told how many runs are done of how many.
-        quick: two runs of each point, and one with other assumptions.
+        quick: two runs of each point, and one with other assumptions; it takes about a minute.
         runs: without `quick`, so many of each point.
         world: where to run it; this study is simulated.
 
@@ -91,20 +97,21 @@ def carry_out(
             hint="leave out --world",
         )
     wanted = downloads(*QUICK_REPETITIONS) if quick else downloads(runs, FEWER_REPETITIONS)
-    work: list[Callable[[Watcher], Any]] = [partial(download, one) for one in wanted]
-    work += [partial(watch, Look(delay)) for delay in TRACED_MS]
+    runs_of = alike(wanted)
+    work: list[Callable[[Watcher], Any]] = [partial(download, same[0]) for same in runs_of]
+    work += [partial(watch, one) for one in looks(2 if quick else TRACED_REPETITIONS)]
     work += [partial(grow, one) for one in grown(1 if quick else FEWER_REPETITIONS)]
     work += [partial(carry_out_draw, one) for one in draws(HELD_OUT[:2] if quick else HELD_OUT)]
     found = list(in_turn(work, progress))
-    done = [one for one in found if isinstance(one, Downloaded)]
-    watched = [one for some in found if isinstance(some, list) for one in some]
+    done = [one._replace(of=of) for one, same in zip(found, runs_of, strict=False) for of in same]
+    watched = [one for one in found if isinstance(one, Watched)]
     drawn = [one for one in found if isinstance(one, Drawn)]
-    study, results = study_of(done, watched, drawn)
+    study, by = study_of(done, watched, drawn)
     study.tables[-1:-1] = trees([one for one in found if isinstance(one, Counted)])
     if out is not None:
         from careof.studies._micromobility_figures import pictures
 
-        files = {f"{picture.name}.png": picture.png for picture in pictures(results)}
+        files = {f"{picture.name}.png": picture.png for picture in pictures(by[ASSUMPTION], by[PLAIN])}
         study.files.extend(write(out, {"rows.json": as_json(study.rows_as_json()), **files}))
     return study
 
@@ -115,9 +122,20 @@ def downloads(repetitions: int, fewer: int) -> list[Download]:
         *points(SCHEMES, PAPERS, DELAYS_MS, repetitions, ASSUMPTION),
         *points(SCHEMES, TODAYS, DELAYS_MS, 1, PLAIN),
         *(one for one in points(BETWEEN, TODAYS, HARD_MS, 1, PLAIN) if one.delay_ms is not None),
+        *points(SCHEMES, (QUIC,), DELAYS_MS, 1, PLAIN),
+        *(one for one in points((MOBILE_IP,), (QUIC,), HARD_MS, 1, PLAIN) if one.delay_ms is not None),
+        *(one for one in points((MIGRATION,), (MIGRATING,), DELAYS_MS, 1, PLAIN) if one.delay_ms is not None),
         *(one for one in points(NAMED, (NEWRENO,), SIDE_BY_SIDE_MS, 1, PLAIN) if one.delay_ms is not None),
         *(one for other in OTHERS for one in points(SCHEMES, PAPERS, DELAYS_MS, fewer, other)),
     ]
+
+
+def alike(wanted: Sequence[Download]) -> list[list[Download]]:
+    """The runs together that differ in what their assumption is called alone: some matter in hard handovers only."""
+    by: dict[tuple[str, int], list[Download]] = {}
+    for one in wanted:
+        by.setdefault((one.scenario(), one.repetition), []).append(one)
+    return list(by.values())
 
 
 def points(
@@ -136,8 +154,10 @@ def points(
     ]
 
 
-def study_of(done: Sequence[Downloaded], watched: Sequence[Watched], drawn: Sequence[Drawn]) -> tuple[Study, Results]:
-    """The rows and tables of what was run."""
+def study_of(
+    done: Sequence[Downloaded], watched: Sequence[Watched], drawn: Sequence[Drawn]
+) -> tuple[Study, dict[Assumption, Results]]:
+    """The rows and tables of what was run, and its results by what was assumed."""
     by = {
         assumption: Results(one for one in done if one.of.assumption == assumption)
         for assumption in (ASSUMPTION, *OTHERS)
@@ -145,6 +165,7 @@ def study_of(done: Sequence[Downloaded], watched: Sequence[Watched], drawn: Sequ
     results = by[ASSUMPTION]
     held = {assumption: rows(of, [], {}) for assumption, of in by.items()}
     modelled = errors(costs(drawn))
-    found = [*tables(by, held), assumed()]
-    found[-1:-1] = [of_the_model(modelled)]
-    return Study(title=TITLE, rows=rows(results, watched, modelled), tables=found), results
+    found = [*tables(by, held), of_the_model(modelled), assumed()]
+    if watched:
+        found[2:2] = [traced(watched)]
+    return Study(title=TITLE, rows=rows(results, watched, modelled, by[PLAIN]), tables=found), by

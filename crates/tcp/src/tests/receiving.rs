@@ -265,6 +265,27 @@ fn a_segment_with_an_old_timestamp_is_dropped_and_answered() {
 }
 
 #[test]
+fn a_duplicate_with_an_old_timestamp_is_reported_as_one() {
+    // As a Linux receiver does (`tcp_send_dupack`): on two ways, the copy that comes last may be older than what came since.
+    let config = Config { timestamps: true, sack: true, dsack: true, ..plain() };
+    let script = play(
+        config,
+        &Peer { timestamps: true, sack: true, ..Peer::default() },
+        "
+      0  < 0+100 tsval 20000
+      0  > ack 100 tsecr 20000
+      1  < 100+100 tsval 20001
+      1  > ack 200 tsecr 20001
+      2  < 0+100 tsval 20000
+      2  > ack 200 sack 0-100
+    # New data is dropped all the same, and is no duplicate.
+      3  < 200+100 tsval 20000
+      3  > ack 200",
+    );
+    assert_eq!(script.connection.counters().dropped_by_paws, 2);
+}
+
+#[test]
 fn what_has_arrived_is_known_byte_by_byte() {
     let script = play(
         plain(),
