@@ -933,6 +933,23 @@ fn late_copies_by_the_left_path_stop_at_the_mobile_node() {
 }
 
 #[test]
+fn a_late_copy_of_what_its_sender_has_sent_again_tells_the_sender_so() {
+    mobile_node().run(
+        "    0  path 1
+             0  syn
+            10  for mobile 0+1000 by 1         -> pass
+            15  from mobile ack 1000 echo 10   -> pass
+           100  path 2
+           110  for mobile 3000+1000 by 2 stamp 90 -> pass
+           115  for mobile 1000+1000 by 2 stamp 12 -> pass    # a copy
+           150  for mobile 2000+1000 by 2 stamp 140 -> pass   # its sender's
+           155  from mobile ack 4000 echo 140  -> pass
+           160  for mobile 1000+1000 by 1 stamp 12 -> drop delivered-already
+           161  for mobile 2000+1000 by 1 stamp 13 -> pass",
+    );
+}
+
+#[test]
 fn hold_last_keeps_two_and_sends_them_at_once() {
     let hold = HoldLast::DEFAULT;
     Script::new(Config { hold_last: Some(hold), ..Config::none(Place::HomeAgent) }).run(

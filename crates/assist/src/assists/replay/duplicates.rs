@@ -228,17 +228,59 @@ fn third_latest(stream: &Stream, sent_by: impl Fn(&Kept) -> Option<Sent>) -> Opt
     latest[DUPLICATES as usize - 1]
 }
 
-/// Whether a segment for the mobile node, at the mobile node, is a late copy of what it has.
-pub(super) fn is_late_copy(cx: &Context<'_>, flow: &Flow, passing: &Passing<'_>) -> bool {
+/// What the sender of data for the mobile node has sent again, as it arrives there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SentAgain {
+    /// Timestamp of the latest segment with new data: what is below it and was sent later was sent again.
+    fresh: Option<u32>,
+    /// The first and the last byte of that, the last exclusive, since the mobile node came to a path.
+    span: Option<(SeqNumber, SeqNumber)>,
+    since: Option<Instant>,
+}
+
+impl SentAgain {
+    /// Learns from a segment with data for the mobile node, which has been at its path `since`.
+    fn learn(&mut self, since: Option<Instant>, passing: &Passing<'_>) {
+        let segment = passing.segment;
+        let Some(stamps) = segment.timestamps else { return };
+        if self.since != since {
+            (self.span, self.since) = (None, since);
+        }
+        let is_later = self.fresh.is_none_or(|fresh| stamps.value.wrapping_sub(fresh) as i32 > 0);
+        if !is_later {
+            return;
+        }
+        if passing.seen.is_repetition {
+            let (from, to) = self.span.unwrap_or((segment.seq, segment.end_seq()));
+            let from = if segment.seq.is_before(from) { segment.seq } else { from };
+            self.span = Some((from, to.later(segment.end_seq())));
+        } else {
+            self.fresh = Some(stamps.value);
+        }
+    }
+
+    fn has(&self, segment: &Segment) -> bool {
+        self.span.is_some_and(|(from, to)| segment.seq.is_before(to) && segment.end_seq().is_after(from))
+    }
+}
+
+/// Whether a segment for the mobile node, at the mobile node, is a late copy of what it has. What its sender has sent again itself is
+/// none: from the duplicate the sender learns that it need not have done so (DSACK, RFC 2883), and takes back what that has cost it.
+pub(super) fn is_late_copy(
+    cx: &Context<'_>,
+    flow: &Flow,
+    again: &mut SentAgain,
+    passing: &Passing<'_>,
+) -> bool {
     let segment = passing.segment;
     if segment.seq_len() == 0 || !segment.flags.are_of_a_stream() {
         return false;
     }
     let mobile = flow.key.mobile;
+    let since = cx.paths.in_use_since(mobile);
+    again.learn(since, passing);
     let by_left_path = |path: PathId| cx.paths.present(mobile).is_some_and(|present| present != path);
-    let (Some(true), Some(since)) = (passing.path.map(by_left_path), cx.paths.in_use_since(mobile)) else {
-        return false;
-    };
+    let (Some(true), Some(since)) = (passing.path.map(by_left_path), since) else { return false };
     let stream = flow.stream(passing.towards);
     let (Some(una), Some(last)) = (stream.una, stream.last_ack) else { return false };
     let is_old = match (segment.timestamps, last.segment.timestamps) {
@@ -246,5 +288,5 @@ pub(super) fn is_late_copy(cx: &Context<'_>, flow: &Flow, passing: &Passing<'_>)
         _ => true,
     };
     // The sender is told by the present path: an acknowledgement of these bytes has left by it.
-    segment.end_seq().is_at_or_before(una) && last.at >= since && is_old
+    segment.end_seq().is_at_or_before(una) && last.at >= since && is_old && !again.has(segment)
 }

@@ -77,7 +77,9 @@ impl Assist for ReplayAssist {
             on_sent(cx, flow, state, &rules, passing, verdict);
         } else {
             on_answered(cx, flow, state, &rules, passing);
-            if cx.config.place == Place::MobileNode && duplicates::is_late_copy(cx, flow, passing) {
+            if cx.config.place == Place::MobileNode
+                && duplicates::is_late_copy(cx, flow, &mut state.sent_again, passing)
+            {
                 cx.counters.duplicates_dropped += 1;
                 verdict.fate = Fate::Drop(DropReason::DeliveredAlready);
             }

@@ -9,6 +9,8 @@ use crate::courses::Arrived;
 use crate::flow::Stream;
 use crate::meter::Meter;
 
+use super::duplicates::SentAgain;
+
 /// The old path gets time to deliver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
@@ -56,6 +58,8 @@ pub(crate) struct State {
     pub(super) fresh_at: Option<Instant>,
     /// Acknowledgements passed here, but do no longer.
     pub(super) acks_hidden: bool,
+    /// At the mobile node: what the sender of the other direction has sent again.
+    pub(super) sent_again: SentAgain,
     /// A timer for the age of what is kept runs.
     pub(super) is_aging: bool,
 }
