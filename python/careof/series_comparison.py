@@ -6,7 +6,8 @@ another size for the shares of all sizes to be equal (total variation distance).
 figures, where one series is real and the other simulated, else of A's.
 
 Medians that are further apart may still be so by chance: where the intervals of the two leave room for medians that
-agree, the figure is open, and more phases decide it. It does not count as agreement.
+agree, or too few samples bound a median at all, the figure is open, and more phases decide it. It does not count as
+agreement.
 """
 
 from __future__ import annotations
@@ -61,11 +62,7 @@ class Agreement:
         """Whether the medians do not agree, and the intervals of both allow ones that do."""
         if self.agrees is not False or self.allowed is None or self.a is None or self.b is None:
             return False
-        bounds = (self.a.low, self.a.high, self.b.low, self.b.high)
-        if any(bound is None for bound in bounds):
-            return False
-        low_a, high_a, low_b, high_b = (bound for bound in bounds if bound is not None)
-        return low_a <= high_b + self.allowed and low_b <= high_a + self.allowed
+        return _reaches(self.a, self.b, self.allowed) and _reaches(self.b, self.a, self.allowed)
 
     def as_json(self) -> Json:
         """For machines."""
@@ -78,6 +75,11 @@ class Agreement:
             "agrees": self.agrees,
             "open": self.is_open,
         }
+
+
+def _reaches(a: Median, b: Median, allowed: float) -> bool:
+    """Whether the interval of `a` begins below where that of `b` ends, or too few samples bound one of them."""
+    return a.low is None or b.high is None or a.low <= b.high + allowed
 
 
 @dataclass(frozen=True)

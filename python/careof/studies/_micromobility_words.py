@@ -63,11 +63,12 @@ EXPLANATIONS = {
 }
 
 M7 = (
-    "QUIC stands beside today's senders in the table of today's senders, with and without migration; Multipath TCP is "
-    "not there. Over a domain QUIC fares as TCP does. With migration and no Mobile IP a handover costs it some 90 ms "
-    "more than in a domain with a buffer, whatever the gap, and it needs nothing of the network. Beyond that there "
-    "are the named protocols side by side and in other trees, and a model of the interaction, which `careof advise` "
-    "asks."
+    "QUIC stands beside today's senders in the table of today's senders, with and without migration. Over a domain "
+    "QUIC fares as TCP does. With migration and no Mobile IP a handover costs it some 90 ms more than in a domain "
+    "with a buffer, whatever the gap, and it needs nothing of the network. Multipath TCP is the kernel's, on Linux "
+    "hosts: between two links of unlike kinds it stands beside both in `docs/multipath-tcp.md`; in a domain a mobile "
+    "node has one radio and keeps its address, and a connection has one subflow there. Beyond that there are the "
+    "named protocols side by side and in other trees, and a model of the interaction, which `careof advise` asks."
 )
 
 MODEL = (
