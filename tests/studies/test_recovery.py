@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from careof import native, run
+from careof.errors import OutputError
 from careof.studies import _recovery_causes, _recovery_draws, _recovery_kinds, recovery
+from careof.studies._done import Done
 from careof.studies._recovery_draws import draw, measure
-from careof.studies._recovery_kinds import KINDS, Kind
-from careof.studies._recovery_parts import Events
+from careof.studies._recovery_kinds import KINDS, Kind, Trouble
+from careof.studies._recovery_parts import Events, Parts
 from careof.studies._recovery_runs import CASES, QUICK, SCENARIO, Case, Measured, Setup
 from careof.studies._recovery_words import quantile
 from careof.text import Style
@@ -307,3 +310,33 @@ def test_a_flow_that_never_resumes_makes_no_match() -> None:
 )
 def test_quantiles_lie_between_what_was_measured(values: list[float], of: float, expected: float) -> None:
     assert quantile(values, of) == expected
+
+
+def test_a_study_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "done.jsonl"
+    setup = Setup(CASES[0], assist="none", repetition=0, of=1, world="sim")
+    once = Measured(
+        setup, stall_rtt=1.5, recovery_rtt=float("inf"), timeouts=1, retransmitted=2, unnecessary=0, kernel=None
+    )
+    parts = (Parts(0.1, 0.2, float("inf")),)
+    trouble = Trouble("k", True, "none", 0.25, silence_s=1.0, bytes_delivered=7, handovers=parts, used=None)
+    made = []
+
+    def make(what: Measured | Trouble, _progress: object = None) -> Measured | Trouble:
+        made.append(what)
+        return what
+
+    for _ in range(2):
+        done = Done(tmp_path)
+        assert done.or_make(Measured, partial(make, once))(None) == once
+        assert done.or_make(Trouble, partial(make, trouble))(None) == trouble
+    assert made == [once, trouble]
+    whole = path.read_text()
+    # Interrupted in the middle of a line: the run is made again.
+    path.write_text(whole[:-20])
+    assert Done(tmp_path).or_make(Trouble, partial(make, trouble))(None) == trouble
+    assert (made, path.read_text()) == ([once, trouble, trouble], whole)
+    assert Done(None).or_make(Measured, partial(make, once))(None) == once
+    path.write_text(whole.replace('"careof": "', '"careof": "0'))
+    with pytest.raises(OutputError, match="another build"):
+        Done(tmp_path)

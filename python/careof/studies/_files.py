@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from careof.native import Json
 
-_HINT = "name a directory that can be made, with --out"
+HINT = "name a directory that can be made, with --out"
+"""What to do where nothing can be written."""
 
 
 def refuse(out: Path | None) -> None:
@@ -28,7 +29,7 @@ def refuse(out: Path | None) -> None:
     while place is not None and not place.exists():
         place = place.parent
     if place is not None and (not place.is_dir() or not os.access(place, os.W_OK | os.X_OK)):
-        raise OutputError(f"{out}: cannot write there", hint=_HINT)
+        raise OutputError(f"{out}: cannot write there", hint=HINT)
 
 
 def as_json(content: Json | list[Json]) -> str:
@@ -45,8 +46,8 @@ def write(out: Path, files: Mapping[str, str | bytes]) -> list[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise not_written(out, error, _HINT) from error
+        raise not_written(out, error, HINT) from error
     for name, content in files.items():
-        with whole(out / name, _HINT) as file:
+        with whole(out / name, HINT) as file:
             file.write(content.encode() if isinstance(content, str) else content)
     return [out / name for name in files]

@@ -18,7 +18,7 @@ from careof.runs import SIMULATED, run
 from careof.studies._recovery_parts import Events, Parts, of_summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from careof.native import Json
     from careof.studies import Watcher
@@ -214,7 +214,7 @@ class Trouble:
         }
 
 
-def work(world: str, *, quick: bool) -> list[Callable[[Watcher | None], Trouble]]:
+def work(world: str, *, quick: bool) -> list[partial[Trouble]]:
     """The runs."""
     phases = _PHASES_S[:1] if quick else _PHASES_S
     return [

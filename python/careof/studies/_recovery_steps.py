@@ -149,7 +149,7 @@ PROMISES = (
 )
 
 
-def work(world: str) -> list[Callable[[Watcher | None], Step]]:
+def work(world: str) -> list[partial[Step]]:
     """The runs."""
     kinds = (("fast-to-slow", _step), ("slow-to-fast", _step), ("false-alarms", _alarms))
     return [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from careof.runs import SIMULATED
 from careof.studies import Row, Study, _recovery_kinds, _recovery_steps
+from careof.studies._done import Done
 from careof.studies._files import as_json, refuse, write
 from careof.studies._recovery_handovers import carry_out_handovers
 from careof.studies._recovery_kinds import KINDS, Kind, Trouble
@@ -41,13 +42,14 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
 
     Args:
         out: a directory for `rows.json` and `runs.json`, what every single run came to; it is made if need be.
+            Runs that are in its `done.jsonl` are not made again: a study that was interrupted goes on there.
         progress: told how many runs are done of how many.
         quick: two outages, one round trip, one congestion control, two repetitions, the other kinds once; no
             steps and false alarms.
-        world: where to run it. On Linux hosts the whole takes about an hour, `quick` half a minute.
+        world: where to run it. On Linux hosts the whole takes three hours, `quick` three minutes.
 
     Raises:
-        OutputError: `out` cannot be written.
+        OutputError: `out` cannot be written, or has runs of another build or kernel.
         WorldError: this machine has no Linux hosts to offer.
     """
     refuse(out)
@@ -62,11 +64,11 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     # The longest first, so that none is waited for alone at the end.
     setups.sort(key=lambda setup: -setup.duration_s)
     of_steps = [] if quick else _recovery_steps.work(world)
-    of_kinds = _recovery_kinds.work(world, quick=quick)
+    done = Done(out)
     work: list[Callable[[Watcher | None], Measured | Step | Trouble]] = [
-        *of_steps,
-        *of_kinds,
-        *(partial(measure, one) for one in setups),
+        *(done.or_make(Step, one) for one in of_steps),
+        *(done.or_make(Trouble, one) for one in _recovery_kinds.work(world, quick=quick)),
+        *(done.or_make(Measured, partial(measure, one)) for one in setups),
     ]
     at_once = cores() if world == SIMULATED else AT_ONCE
     made = list(in_turn(work, progress, at_once=at_once, ahead=len(work)))
