@@ -69,8 +69,8 @@ def build() -> list[Program]:
     return sorted(programs, key=Program.rank)
 
 
-def run(program: Program) -> bool:
-    """Runs a program as cargo does; whether it passed."""
+def run(program: Program) -> tuple[bool, list[str]]:
+    """Runs a program as cargo does; whether it passed, and what it says of the tests that it passed over."""
     configured = tomllib.loads((ROOT / ".cargo" / "config.toml").read_text(encoding="utf-8"))["env"]
     # Cargo would look for the jobserver of `make`, which hands it to its own commands only.
     environment = configured | os.environ | {"CARGO_MANIFEST_DIR": str(program.place), "MAKEFLAGS": ""}
@@ -87,7 +87,7 @@ def run(program: Program) -> bool:
     verdict = "ok" if running.returncode == 0 else f"FAILED with status {running.returncode}"
     spent = f"{time.monotonic() - began:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of a core"
     print(f"{printed}{program.name}: {verdict} after {spent}", flush=True)
-    return running.returncode == 0
+    return running.returncode == 0, [line for line in printed.splitlines() if line.startswith("skipped: ")]
 
 
 def main() -> int:
@@ -99,8 +99,10 @@ def main() -> int:
     programs.insert(len(WAITING), DOCUMENTATION)
     # One more than two cores carry: it is those that wait.
     with ThreadPoolExecutor(max_workers=max(3, min(4, CORES))) as pool:
-        passed = list(pool.map(run, programs))
-    failed = [program.name for program, is_passed in zip(programs, passed, strict=True) if not is_passed]
+        done = list(pool.map(run, programs))
+    failed = [program.name for program, (is_passed, _) in zip(programs, done, strict=True) if not is_passed]
+    passed_over = [line for _, lines in done for line in lines]
+    print("\n".join([*passed_over, f"{len(passed_over)} Rust tests were passed over, for the reasons above if any"]))
     if failed:
         print(f"error: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

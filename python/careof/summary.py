@@ -91,10 +91,11 @@ def for_people(run: Run, style: Style, place: Path) -> str:
 
 def flow_table(flows: list[Json]) -> str:
     """A row a flow; of many flows their spread."""
+    flows = headlines(flows)
     if len(flows) > MOST_ROWS:
         keys = [key for key, _ in FLOW_COLUMNS]
         rows = spread(flows, keys)
-        rows["in all"] = {key: sum(flow[key] for flow in flows) for key in keys if key != "longest_silence_s"}
+        rows["in all"] = {key: sum(flow[key] or 0 for flow in flows) for key in keys if key != "longest_silence_s"}
         return text.table(
             [f"{len(flows)} flows", *(title for _, title in FLOW_COLUMNS)],
             [[name, *(value(key, row.get(key)) for key in keys)] for name, row in rows.items()],
@@ -103,6 +104,11 @@ def flow_table(flows: list[Json]) -> str:
         ["flow", *(title for _, title in FLOW_COLUMNS)],
         [[str(flow["name"]), *(value(key, flow[key]) for key, _ in FLOW_COLUMNS)] for flow in flows],
     )
+
+
+def headlines(flows: list[Json]) -> list[Json]:
+    """The flows for a table of their headlines: a bulk flow is waited for all the time, which says nothing."""
+    return [{**flow, "waiting_s": None} if flow["kind"] == "bulk" else flow for flow in flows]
 
 
 def longest_stalls(stalls: list[Json]) -> list[Json]:

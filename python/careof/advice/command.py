@@ -96,15 +96,22 @@ def lines(found: dict[str, Any]) -> list[str]:
     head = f"{'a handover costs':18}{'time at full rate':>22}{'timeouts':>16}"
     said.append(head + (f"{'throughput':>20}" if found["every_s"] else ""))
     for name, one in found["predicted"].items():
-        lost = f"{1e3 * one['lost_s']:.0f} ± {1e3 * one['lost_error_s']:.0f} ms"
-        timeouts = f"{one['timeouts']:.1f} ± {one['timeouts_error']:.1f}"
-        share = f"-{100 * one['share']:.1f} ± {100 * one['share_error']:.1f} %" if found["every_s"] else ""
+        lost = f"{_off(1e3 * one['lost_s'], 1e3 * one['lost_error_s'], 0, found)} ms"
+        timeouts = _off(one["timeouts"], one["timeouts_error"], 1, found)
+        share = f"-{_off(100 * one['share'], 100 * one['share_error'], 1, found)} %" if found["every_s"] else ""
         said.append(f"  {name:16}{lost:>22}{timeouts:>16}{share:>20}".rstrip())
     said.append("")
-    said.append("± holds nine of ten runs of the simulator that the model was not fitted on.")
     if found["outside"]:
-        said.append(f"The model was not fitted on such a {' and '.join(found['outside'])}: ± is not known there.")
+        beyond = " and ".join(found["outside"])
+        said.append(f"The model was not fitted on such a {beyond}: how far it is off is not known there.")
+    else:
+        said.append("± holds nine of ten runs of the simulator that the model was not fitted on.")
     return said
+
+
+def _off(value: float, error: float, digits: int, found: dict[str, Any]) -> str:
+    """With how far it may be off, where that is known."""
+    return f"{value:.{digits}f}" + ("" if found["outside"] else f" ± {error:.{digits}f}")
 
 
 def _time(text: str) -> float:

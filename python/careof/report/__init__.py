@@ -96,7 +96,7 @@ def _worst_handover(run: Run) -> int | None:
 
 def _headline(page: Page, run: Run) -> None:
     """What most people want to know of flows, handovers and stalls, at a glance."""
-    flows, handovers = run.summary["flows"], run.summary["handovers"]
+    flows, handovers = summary.headlines(run.summary["flows"]), run.summary["handovers"]
     if 0 < len(flows) <= summary.MOST_ROWS:
         known = meanings("flows[]")
         columns = [

@@ -47,5 +47,8 @@ class Mean:
         return math.isfinite(self.value) and abs(self.value - expected) <= self.half
 
     def shown(self, digits: int = 2) -> str:
-        """For a table."""
-        return "never" if math.isinf(self.value) else f"{self.value:.{digits}f} ± {self.half:.{digits}f}"
+        """For a table; a single value has no interval."""
+        if math.isinf(self.value):
+            return "never"
+        interval = f" ± {self.half:.{digits}f}" if self.count > 1 else ""
+        return f"{self.value:.{digits}f}{interval}"

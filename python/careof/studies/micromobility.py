@@ -88,13 +88,14 @@ def carry_out(
 
     Raises:
         OutputError: `out` cannot be written.
-        WorldError: it is to run on Linux hosts, which have no domains of micro-mobility.
+        WorldError: it is to run on Linux hosts.
     """
     refuse(out)
     if world != SIMULATED:
         raise WorldError(
-            "the study micromobility is simulated: Linux hosts have no domains of micro-mobility yet",
-            hint="leave out --world",
+            "the study micromobility is simulated",
+            hint="leave out --world; careof compare scenarios/micromobility/seven-hosts-mm-bicast.toml --worlds "
+            "has a domain on Linux hosts",
         )
     wanted = downloads(*QUICK_REPETITIONS) if quick else downloads(runs, FEWER_REPETITIONS)
     runs_of = alike(wanted)

@@ -286,7 +286,9 @@ fn every_ready_scenario_of_a_domain_runs_and_its_books_balance() {
 #[test]
 fn a_hundred_handovers_without_a_gap_lose_nothing_and_give_twice_what_the_scheme_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/micromobility");
-    for file in ["seven-hosts-cellular-ip-semisoft.toml", "seven-hosts-mm-bicast.toml"] {
+    for file in
+        ["cellular-ip-semisoft.toml", "seven-hosts-cellular-ip-semisoft.toml", "seven-hosts-mm-bicast.toml"]
+    {
         let words = overrides(&["duration=100500 ms", "handover.every=1 s", "handover.spread=0 s"]);
         let scenario = Scenario::load(&folder.join(file), &words).unwrap_or_else(|errors| panic!("{errors}"));
         let (summary, _) = finish(Simulation::new(scenario, file, 0, Observation::default()).unwrap());
