@@ -89,6 +89,8 @@ struct Edge {
     /// The flow came to the path in use from a faster one.
     follows: bool,
     delivery: Delivery,
+    /// What the path takes of it, bytes, as a replay has measured; until the next replay has done so, what the path before took.
+    taken: Option<u32>,
 }
 
 /// What the path in use delivers of one direction's data.
@@ -140,6 +142,7 @@ impl Assist for WindowClampAssist {
         }
         measure(cx, flow, state, passing);
         note_delivery(cx, flow, state, passing);
+        note_replay(cx, flow, state);
         let edit = verdict.edit.unwrap_or_default();
         let ack = edit.ack.unwrap_or(passing.segment.ack);
         let window = edit.window.unwrap_or(passing.segment.window);
@@ -229,20 +232,22 @@ fn allowed(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards, ack: SeqNu
 
 /// The most that the path and the way behind it should hold.
 fn limit(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<u32> {
-    [limit_as_told(cx, flow, state, of), limit_of_replay(cx, flow, of)].into_iter().flatten().min()
+    [limit_as_told(cx, flow, state, of), state.edge(of).taken].into_iter().flatten().min()
 }
 
 /// A replay has measured the path: more than keeps it busy would only wait.
-fn limit_of_replay(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
-    if of != cx.config.place.keeps() {
-        return None;
-    }
+fn note_replay(cx: &Context<'_>, flow: &Flow, state: &mut State) {
+    let (of, mobile) = (cx.config.place.keeps(), flow.key.mobile);
     let behind = match cx.config.place {
-        Place::MobileNode => Duration::ZERO,
-        Place::HomeAgent | Place::ForeignAgent => cx.behind_path(flow)?,
+        Place::MobileNode => Some(Duration::ZERO),
+        Place::HomeAgent | Place::ForeignAgent => cx.behind_path(flow),
     };
-    let takes = cx.courses.takes(flow.key.mobile, &flow.stream(of).share, behind)?;
-    Some(u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX))
+    let share = &flow.stream(of).share;
+    let takes = behind.and_then(|behind| cx.courses.takes(mobile, share, behind));
+    let taken = &mut state.edge_mut(of).taken;
+    if takes.is_some() || !cx.courses.is_measuring(mobile, share) {
+        *taken = takes.map(|takes| u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX));
+    }
 }
 
 fn limit_as_told(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<u32> {

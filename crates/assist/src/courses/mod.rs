@@ -256,6 +256,12 @@ impl Courses {
         Some(takes.saturating_add(FEW as u64 * course.packet()))
     }
 
+    /// Whether a flow takes part in a replay that does not know its path yet, but will.
+    pub(crate) fn is_measuring(&self, mobile: IpAddr, share: &Share) -> bool {
+        let course = self.courses.get(&mobile).filter(|course| course.id == share.course);
+        course.is_some_and(|course| course.acks_in_sight && !course.path.is_measured())
+    }
+
     /// The window is full of what was released until the instant that is returned, and nothing has been acknowledged for so long that
     /// it has to be taken for lost, for the first time since something was. It may be called as often as one likes.
     pub(crate) fn gives_up(&mut self, now: Instant, mobile: IpAddr) -> Option<Instant> {
