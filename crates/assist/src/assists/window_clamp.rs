@@ -14,7 +14,8 @@
 //!   and holding it to the product there would shorten its round trip, and with it the timeout, ahead of a handover: that makes
 //!   the timeouts after it more, not fewer.
 //! - **After a replay** what the path takes was measured, whatever was said ([`crate::Replay`]): the window is that, half as much again and ten packets,
-//!   which wait for the path at the agent, and what is on its way between there and the sender.
+//!   which wait for the path at the agent, and what is on its way between there and the sender. That holds through a row of handovers, and
+//!   afterwards opens by as much as is acknowledged: a sender whose congestion window is larger would send all the difference at once.
 //! - **What it does.** It lowers windows, and never so far that their right edge moves to the left of where it was seen: a window
 //!   closes only as data are acknowledged (RFC 9293 section 3.8.6). It rounds up to the unit of the window's scale, so a scale whose unit
 //!   exceeds what one acknowledgement acknowledges keeps a window from closing. At least two segments stay, so that the receiver
@@ -89,8 +90,15 @@ struct Edge {
     /// The flow came to the path in use from a faster one.
     follows: bool,
     delivery: Delivery,
-    /// What the path takes of it, bytes, as a replay has measured; until the next replay has done so, what the path before took.
-    taken: Option<u32>,
+    taken: Option<Taken>,
+}
+
+/// What the path takes of one direction's data, as a replay has measured.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    bytes: u32,
+    /// What was acknowledged when that was last looked at.
+    una: SeqNumber,
 }
 
 /// What the path in use delivers of one direction's data.
@@ -142,7 +150,7 @@ impl Assist for WindowClampAssist {
         }
         measure(cx, flow, state, passing);
         note_delivery(cx, flow, state, passing);
-        note_replay(cx, flow, state);
+        note_replay(cx, flow, state, passing);
         let edit = verdict.edit.unwrap_or_default();
         let ack = edit.ack.unwrap_or(passing.segment.ack);
         let window = edit.window.unwrap_or(passing.segment.window);
@@ -232,21 +240,29 @@ fn allowed(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards, ack: SeqNu
 
 /// The most that the path and the way behind it should hold.
 fn limit(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<u32> {
-    [limit_as_told(cx, flow, state, of), state.edge(of).taken].into_iter().flatten().min()
+    [limit_as_told(cx, flow, state, of), state.edge(of).taken.map(|taken| taken.bytes)].into_iter().flatten().min()
 }
 
-/// A replay has measured the path: more than keeps it busy would only wait.
-fn note_replay(cx: &Context<'_>, flow: &Flow, state: &mut State) {
+/// A replay has measured the path: more than keeps it busy would only wait. Until the next one has measured its own, after another handover,
+/// that holds; and when none follows, what was closed opens as a sender in slow start does.
+fn note_replay(cx: &Context<'_>, flow: &Flow, state: &mut State, passing: &Passing<'_>) {
     let (of, mobile) = (cx.config.place.keeps(), flow.key.mobile);
+    let stream = flow.stream(of);
+    let (true, Some(una)) = (passing.towards == of.back(), stream.una) else { return };
     let behind = match cx.config.place {
         Place::MobileNode => Some(Duration::ZERO),
         Place::HomeAgent | Place::ForeignAgent => cx.behind_path(flow),
     };
-    let share = &flow.stream(of).share;
-    let takes = behind.and_then(|behind| cx.courses.takes(mobile, share, behind));
+    let takes = behind.and_then(|behind| cx.courses.takes(mobile, &stream.share, behind));
     let taken = &mut state.edge_mut(of).taken;
-    if takes.is_some() || !cx.courses.is_measuring(mobile, share) {
-        *taken = takes.map(|takes| u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX));
+    if let Some(takes) = takes {
+        *taken = Some(Taken { bytes: u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX), una });
+    } else if let Some(Taken { bytes, una: before }) = *taken {
+        let is_held = cx.courses.is_measuring(mobile, &stream.share);
+        let opened = if is_held { 0 } else { una.bytes_since(before) };
+        let bytes = bytes.saturating_add(opened);
+        let whole = u32::from(passing.segment.window) << stream.scale.unwrap_or_default();
+        *taken = (is_held || bytes < whole).then_some(Taken { bytes, una });
     }
 }
 

@@ -95,6 +95,8 @@ pub(crate) struct Course {
     /// What was out has been given up once since something was last acknowledged.
     gave_up: bool,
     acks_in_sight: bool,
+    /// Since when they are not.
+    blind_since: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -172,6 +174,7 @@ impl Courses {
                 was_full: false,
                 gave_up: false,
                 acks_in_sight: true,
+                blind_since: None,
             }
         });
         course.largest = course.largest.max(largest);
@@ -339,6 +342,7 @@ impl Course {
     /// Released packets have arrived.
     pub(crate) fn note_arrival(&mut self, now: Instant, arrived: &Arrived) {
         self.acks_in_sight = true;
+        self.blind_since = None;
         self.gave_up = false;
         if !core::mem::replace(&mut self.heard, true) {
             // It may be the last one that the old path lost, repeated by the other end.
@@ -399,6 +403,7 @@ impl Course {
                 return false;
             }
             self.acks_in_sight = false;
+            self.blind_since = Some(now);
         }
         self.full_since = None;
         if core::mem::take(&mut self.was_full) {
@@ -415,6 +420,7 @@ impl Course {
             return Duration::ZERO;
         };
         let Some(since) = self.following_since.filter(|_| !self.has_window()) else { return alone };
+        let since = since.max(self.blind_since.unwrap_or(since));
         let round_trip = self.path.round_trip().as_nanos().max(1);
         let rise = round_trip + now.saturating_duration_since(since).as_nanos();
         Duration::from_nanos(u64::try_from(alone.as_nanos() * round_trip / rise).unwrap_or(u64::MAX))
