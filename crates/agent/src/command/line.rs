@@ -31,6 +31,7 @@ pub(super) enum Command {
         address: IpAddr,
         socket: Option<PathBuf>,
     },
+    Try,
     Completions(Shell),
     Manual(PathBuf),
     /// A text that was asked for, such as the help.
@@ -64,6 +65,7 @@ pub(super) fn definition() -> clap::Command {
                     .help("The mobile node's home address")
                     .value_hint(ValueHint::Other),
             ),
+            command("try", "Try a home agent and a mobile node on hosts inside this machine: a download across a handover"),
             command("completions", "Write what lets a shell complete commands and options")
                 .arg(Arg::new("SHELL").required(true).value_parser(shell).help("Which shell")),
             command("man", "Write the manual pages")
@@ -119,6 +121,7 @@ pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Com
         "drop" => given
             .get_one::<IpAddr>("ADDRESS")
             .map(|address| Command::Drop { address: *address, socket: path(given, "socket") }),
+        "try" => Some(Command::Try),
         "completions" => given.get_one::<Shell>("SHELL").copied().map(Command::Completions),
         "man" => path(given, "DIR").map(Command::Manual),
         _ => None,
@@ -171,6 +174,7 @@ mod tests {
         let drop = Command::Drop { address: IpAddr::from([10, 0, 0, 7]), socket: None };
         assert_eq!(parsed("drop 10.0.0.7"), Ok(drop));
         assert_eq!(parsed("completions zsh"), Ok(Command::Completions(Shell::Zsh)));
+        assert_eq!(parsed("try"), Ok(Command::Try));
         assert_eq!(parsed("man out"), Ok(Command::Manual("out".into())));
         let version = format!("careof-agent {}\n", env!("CARGO_PKG_VERSION"));
         assert_eq!(parsed("-V"), Ok(Command::Tell(version)));

@@ -4,6 +4,7 @@ mod generated;
 mod line;
 mod paths;
 mod status;
+mod trial;
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -52,6 +53,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Tell(text) => write(&text),
+        Command::Try => trial::run(),
         Command::Completions(shell) => write_bytes(&generated::completions(shell)),
         Command::Manual(directory) => generated::manual(&directory),
         Command::Check(file) => {
