@@ -25,7 +25,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name
 
 ORACLES := ../shared/oracles
 
-.PHONY: help setup packages demo test tested compiled hunt lint lint-rust lint-python format bench bench-bindings \
+.PHONY: help setup packages wheel docs demo test tested compiled hunt lint lint-rust lint-python format bench bench-bindings \
 	bench-silent-death bench-silent-outage \
 	bench-false-switch bench-soft-handovers bench-multipath bench-path-deaths oracles worlds outages moves lock clean docs/wavelan-to-gsm.png \
 	docs/wifi-to-lte.png docs/wifi-to-lte-assisted.png
@@ -47,7 +47,9 @@ help:
 	@echo "make worlds outages  scenarios of Mobile IPv4 and outages over Mobile IPv6 in both worlds: two hours and 20 minutes (JOBS=N)"
 	@echo "make moves   ten moves over HMIPv6 and over FMIPv6 in both worlds, with the default assists: ten minutes (JOBS=N)"
 	@echo "make oracles the TCP models beside real kernels, printed predictions and ns-2, as far as these are there"
-	@echo "make lock    renew requirements.lock"
+	@echo "make wheel   dist/careof-*.whl: careof and careof-agent for machines without Rust (MANYLINUX=yes: also for old ones)"
+	@echo "make docs    the pages of docs/ as a site, in site/"
+	@echo "make lock    renew requirements.lock and those of the docs and of MANYLINUX=yes"
 	@echo "make clean   remove everything that was built"
 
 setup: $(MODULE)
@@ -76,6 +78,55 @@ $(MODULE): $(VENV)/.packages $(NATIVE_SOURCES)
 	install target/$(MODULE_PROFILE)/careof-agent $(BIN)/careof-agent
 	$(BIN)/python -m compileall -q python
 	@touch $@
+
+# What maturin puts into the wheel beside the packages, if it is there: programs, and what belongs below share/.
+WHEEL_DATA := careof._careof.data
+# Rust's own lower bound, by zig's copy of that C library.
+GLIBC := 2.17
+TRIPLE := $(shell uname -m)-unknown-linux-gnu
+
+ifdef MANYLINUX
+wheel: setup $(VENV)-manylinux/.packages
+	PATH="$(CURDIR)/$(VENV)-manylinux/bin:$$PATH" $(CARGO) zigbuild --profile $(MODULE_PROFILE) --locked --quiet \
+		--target $(TRIPLE).$(GLIBC) -p careof-python -p careof-agent --bin careof-agent
+	@$(MAKE) --no-print-directory packed BINARY=target/$(TRIPLE)/$(MODULE_PROFILE)/careof-agent \
+		MATURIN="$(CURDIR)/$(VENV)-manylinux/bin/maturin" FOR="--zig --target $(TRIPLE) --compatibility manylinux_2_17"
+else
+wheel: setup
+	@$(MAKE) --no-print-directory packed
+endif
+
+# The wheel of what was built; FOR names the machine, if it is another than this one.
+.PHONY: packed
+packed: BINARY ?= $(BIN)/careof-agent
+packed: MATURIN ?= $(CURDIR)/$(BIN)/maturin
+packed: DIST ?= dist
+packed:
+	@rm -rf $(WHEEL_DATA) $(DIST)/careof-*.whl
+	@install -D -s $(BINARY) $(WHEEL_DATA)/scripts/careof-agent
+	@share=$(WHEEL_DATA)/data/share && \
+	mkdir -p $$share/careof $$share/bash-completion/completions $$share/zsh/site-functions $$share/fish/vendor_completions.d && \
+	cp -r scenarios $$share/careof/ && \
+	for command in careof careof-agent; do \
+		$(BIN)/$$command man $$share/man/man1 && \
+		$(BIN)/$$command completions bash > $$share/bash-completion/completions/$$command && \
+		$(BIN)/$$command completions zsh > $$share/zsh/site-functions/_$$command && \
+		$(BIN)/$$command completions fish > $$share/fish/vendor_completions.d/$$command.fish || exit; \
+	done
+	PATH="$(dir $(MATURIN)):$$PATH" MAKEFLAGS= $(MATURIN) build --profile $(MODULE_PROFILE) --locked --quiet --out $(DIST) $(FOR)
+	@rm -rf $(WHEEL_DATA)
+	@ls $(DIST)/*.whl
+
+# Packages that only one target needs have a lock file and an environment of their own.
+$(VENV)-docs/.packages $(VENV)-manylinux/.packages: $(VENV)-%/.packages: requirements-%.lock
+	$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+# A link or an anchor that leads nowhere is an error.
+docs: $(VENV)-docs/.packages
+	@NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --strict
+	@echo "The site: site/index.html"
 
 demo: setup
 	$(BIN)/careof run $(SCENARIO) --out demo
@@ -198,16 +249,21 @@ moves: setup
 oracles: setup
 	$(BIN)/careof oracle all $(ORACLES)
 
+LOCKED := $(VENV)-lock/bin/uv pip compile --universal --python-version 3.11 --upgrade --quiet \
+	--generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	{ echo '# Exact versions for `make setup`, made by `make lock` from pyproject.toml.'; \
-	  $(VENV)-lock/bin/uv pip compile pyproject.toml --extra dask --group tools --universal --python-version 3.11 --upgrade --quiet \
-		--generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links; } > requirements.lock.new
+	  $(LOCKED) pyproject.toml --extra dask --group tools; } > requirements.lock.new
 	mv requirements.lock.new requirements.lock
+	for group in docs manylinux; do \
+		{ echo "# Exact versions of the group $$group, made by \`make lock\` from pyproject.toml."; $(LOCKED) --group $$group; } \
+			> requirements-$$group.lock.new && mv requirements-$$group.lock.new requirements-$$group.lock || exit; \
+	done
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf target fuzz/target $(VENV) $(VENV)-lock demo run dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf target fuzz/target $(VENV) $(VENV)-lock $(VENV)-docs $(VENV)-manylinux $(WHEEL_DATA) demo run dist site .mypy_cache .ruff_cache .pytest_cache
 	rm -f python/careof/*.so
 	find python tests benches -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A home agent and a mobile node with two links, in network namespaces of this process: a download goes on while the mobile node
-# moves from one link to the other. Nothing of it is left when the script ends, and nothing outside is touched.
+# moves from one link to the other. Nothing of it is left when the script ends, and nothing outside is touched. `careof-agent try` does
+# the same by itself; here every step is a command to be read.
 #
 #   examples/try-it.sh                 as root, or as a user who may open /dev/net/tun and make user namespaces
 #   AGENT=path/to/careof-agent examples/try-it.sh
@@ -59,43 +60,7 @@ ip -n mobile route add default via 203.0.113.1 metric 20
 
 say "The home agent and the mobile node, with one key"
 (umask 077; python3 -c 'import secrets; print(secrets.token_hex(16))' >keys/mobile)
-cat >home.toml <<'END'
-role = "home"
-address = "192.0.2.1"
-home_network = "192.0.2.0/24"
-delivery = "routed"
-assist = "default"
-
-[[mobile_node]]
-home_address = "192.0.2.10"
-spi = 256
-key_file = "keys/mobile"
-
-[store]
-directory = "/run/try-it/store"
-
-[control]
-socket = "/run/try-it/home.sock"
-END
-cat >mobile.toml <<'END'
-role = "mobile"
-home_address = "192.0.2.10"
-home_network = "192.0.2.0/24"
-home_agent = "192.0.2.1"
-spi = 256
-key_file = "keys/mobile"
-routing = "reverse-tunnel"
-assist = "default"
-
-[[interface]]
-name = "careof-wifi"
-
-[[interface]]
-name = "careof-lte"
-
-[control]
-socket = "/run/try-it/mobile.sock"
-END
+cp "$here"/try-it/*.toml .
 for name in home mobile; do
   ip netns exec "$name" "$AGENT" check "$name.toml"
   ip netns exec "$name" "$AGENT" "$name.toml" 2>"$name.log" &

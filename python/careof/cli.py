@@ -165,6 +165,13 @@ def _commands() -> tuple[_Described, ...]:
         ("report", _report, _arguments_of_report, "make a run's report again"),
         ("advise", _advise, _arguments_of_advise, "which help a handover needs, from a model and without simulating"),
         ("study", _study, _arguments_of_study, "a paper's tables and figures beside ours"),
+        (
+            "completions",
+            _completions,
+            _arguments_of_completions,
+            "write what lets a shell complete commands and options",
+        ),
+        ("man", _man, _arguments_of_man, "write the manual pages"),
     )
 
 
@@ -353,6 +360,14 @@ def _arguments_of_study(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--markdown", action="store_true", help="print a page of Markdown")
     _add_json(parser, "the rows of its table")
+
+
+def _arguments_of_completions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=["bash", "fish", "zsh"], help="which shell")
+
+
+def _arguments_of_man(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="DIR", type=Path, help="where to; made if it is not there")
 
 
 def _add_oracles(commands: Any) -> None:
@@ -745,6 +760,20 @@ def _study(options: argparse.Namespace) -> int:
         print(study.as_markdown(), end="")
     else:
         print(study.for_people(Style(sys.stdout)))
+    return 0
+
+
+def _completions(options: argparse.Namespace) -> int:
+    from careof import completions
+
+    print(completions.script(_parser([]), options.shell))
+    return 0
+
+
+def _man(options: argparse.Namespace) -> int:
+    from careof import completions
+
+    completions.write_pages(_parser([]), options.directory)
     return 0
 
 

@@ -174,7 +174,7 @@ def _connect(stack: ExitStack, address: str) -> Any:
     except ImportError:
         raise InputError(
             "a sweep on a cluster needs the Python package distributed, which is not installed",
-            hint="pip install 'careof[dask]', here and on the workers",
+            hint="pip install distributed, here and on the workers",
         ) from None
     _silence(stack)
     try:

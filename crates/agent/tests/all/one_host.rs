@@ -559,7 +559,7 @@ fn the_command_line_has_manners() {
     );
     let (status, stdout, stderr) = said(&agent(&["--version"]));
     assert_eq!((status, stdout.as_str(), stderr.as_str()), (Some(0), "careof-agent 0.1.0\n", ""));
-    assert!(said(&agent(&["--help"])).1.contains("usage: careof-agent FILE"));
+    assert!(said(&agent(&["--help"])).1.contains("Usage: careof-agent FILE"));
     let (status, _, stderr) = said(&agent(&["chekc"]));
     assert!(status == Some(2) && stderr.contains("did you mean `careof-agent check`?"), "{stderr}");
     let (status, _, stderr) = said(&agent(&["status", "--socket", "/nowhere.sock"]));
