@@ -46,8 +46,8 @@ class Playground(ThreadingHTTPServer):
         InputError: nobody can listen at this port.
     """
 
-    # Threads are waited for, so that none is in a run when the interpreter goes.
-    daemon_threads = False
+    # Browsers keep lines open on which nothing comes: those are not waited for.
+    daemon_threads = True
 
     def __init__(self, port: int = PORT) -> None:
         self.is_closing = threading.Event()
@@ -75,6 +75,8 @@ class Playground(ThreadingHTTPServer):
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.is_closing.set()
+        # For good: no run is under way when the interpreter goes, and none begins.
+        self.turn.acquire()
         super().__exit__(kind, value, trace)
 
     def __enter__(self) -> Self:
