@@ -64,8 +64,9 @@ def _runs(text: str, is_wanted: Callable[[], bool]) -> Json:
     with ThreadPoolExecutor(len(overrides)) as threads:
         waiting = [threads.submit(_run, text, changed, is_wanted) for changed in overrides]
         runs = [one.result() for one in waiting]
-    flow = flows_drawn(runs[0])[0]
-    panels = [run.plot.time_sequence_panel(flow) for run in runs]
+        # The flow that waited longest without an assist.
+        flow = flows_drawn(runs[0])[0]
+        panels = list(threads.map(lambda run: run.plot.time_sequence_panel(flow), runs))
     drawn, packed = _drawing(runs, panels).packed(level=1)
     titles = ["without an assist", f"with {', '.join(str(one['name']) for one in resolved['assists'])}"]
     sides = [_side(title, run) for title, run in zip(titles, runs, strict=False)]

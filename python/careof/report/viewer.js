@@ -3,7 +3,9 @@
 
 // The block of numbers, base64; careof/plot/packed.py says what is in it.
 const unpacked = async (block) => {
-  const packed = Uint8Array.from(atob(block), (letter) => letter.charCodeAt(0));
+  const letters = atob(block);
+  const packed = new Uint8Array(letters.length);
+  for (let k = 0; k < letters.length; k++) packed[k] = letters.charCodeAt(k);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 };
