@@ -21,6 +21,7 @@ import careof as library
 from browser import Browser, chromium
 from careof import native
 from careof.errors import InputError, ScenarioError
+from careof.playground import simulate
 from careof.playground.choices import ASSIST, ASSISTS, DEFAULT_ASSISTS, FILE, groups, scenario
 from careof.playground.server import HOST, Playground
 from careof.playground.simulate import AbandonedError, answer
@@ -116,6 +117,14 @@ def test_a_trace_of_some_kinds_has_their_events_alone() -> None:
     assert some.events["time_ns"].to_pylist() == everything.events["time_ns"].take(kept).to_pylist()
     assert some.summary["digest"] == everything.summary["digest"]
     assert some.summary["flows"] == everything.summary["flows"]
+
+
+def test_a_scenario_that_takes_too_long_is_left_to_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulate, "PATIENCE_S", 0.0)
+    found = answer(SLOW, wanted)
+    assert "of processor time" in found["error"]
+    assert "sides" not in found
+    assert found["commands"]
 
 
 def test_a_run_that_nobody_waits_for_ends() -> None:

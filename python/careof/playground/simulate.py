@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LONGEST_S = 60.0
 """The longest run that the page makes."""
-PATIENCE_S = 5.0
+PATIENCE_S = 3.0
 """Processor time that each of the page's runs may take; a larger scenario is for the command."""
 _KINDS = ("segment-sent", "segment-received", "timeout", "packet-dropped")
 """What the time-sequence graph is drawn of."""
