@@ -67,8 +67,8 @@ class Browser:
         self._process.wait(timeout=_PATIENCE_S)
         os.close(self._from)
 
-    def open(self, path: Path, *, width: int, height: int, dark: bool = False, fragment: str = "") -> None:
-        """Show a file in a window of this size, and wait until its graphs are drawn."""
+    def open(self, page: Path | str, *, width: int, height: int, dark: bool = False, fragment: str = "") -> None:
+        """Show a file or an address in a window of this size, and wait until its graphs are drawn."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
         self.send(
@@ -78,7 +78,7 @@ class Browser:
         # Another fragment of the same page would not load it again.
         self.send("Page.navigate", url="about:blank")
         self.requests.clear()
-        self.send("Page.navigate", url=f"{path.as_uri()}{fragment}")
+        self.send("Page.navigate", url=f"{page if isinstance(page, str) else page.as_uri()}{fragment}")
         self.until("document.body && document.body.dataset.drawn === 'yes'")
 
     def until(self, expression: str) -> None:

@@ -58,6 +58,7 @@ class World:
         seed: int | None,
         run: int,
         trace: bool,
+        kinds: list[str] | None,
         packets: Path | None,
         capture: bool | list[str],
         snap_length: int | None,

@@ -164,6 +164,7 @@ def _commands() -> tuple[_Described, ...]:
         ("presets", _presets, _arguments_of_presets, "list the link presets with their sources"),
         ("report", _report, _arguments_of_report, "make a run's report again"),
         ("advise", _advise, _arguments_of_advise, "which help a handover needs, from a model and without simulating"),
+        ("serve", _serve, _arguments_of_serve, "a page on this machine that simulates a handover as you change it"),
         ("study", _study, _arguments_of_study, "a paper's tables and figures beside ours"),
         (
             "completions",
@@ -336,6 +337,15 @@ def _arguments_of_advise(parser: argparse.ArgumentParser) -> None:
     _add_json(parser, "the advice")
 
 
+def _arguments_of_serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        type=_port,
+        help="where on 127.0.0.1 the page is (default: 8734); 0 takes a free one",
+    )
+
+
 def _arguments_of_study(parser: argparse.ArgumentParser) -> None:
     from careof import studies
 
@@ -429,6 +439,10 @@ def _positive(text: str) -> int:
 
 def _draws_asked(text: str) -> int:
     return _number(text, 1, MOST_DRAWS)
+
+
+def _port(text: str) -> int:
+    return _number(text, 0, 65_535)
 
 
 def _repetitions(text: str) -> int:
@@ -733,6 +747,17 @@ def _advise(options: argparse.Namespace) -> int:
         _print_json(found)
     else:
         print("\n".join(command.lines(found)))
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from careof.playground import server
+
+    with server.Playground(server.PORT if options.port is None else options.port) as playground:
+        print(f"{playground.url}  (Ctrl-C ends it)", flush=True)
+        # The way to end it is no failure.
+        with suppress(KeyboardInterrupt):
+            playground.serve_forever()
     return 0
 
 

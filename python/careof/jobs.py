@@ -90,6 +90,7 @@ def _world(job: Job, directory: Path | None) -> native.World:
         seed=job.seed,
         repetition=job.repetition,
         trace=job.trace,
+        kinds=job.kinds,
         packets=packets,
         capture=False if job.capture is None else job.capture,
         snap_length=job.snap_length,

@@ -207,7 +207,7 @@ class World:
     """A run in one of :data:`WORLDS`, moved on piece by piece; a context manager that ends it.
 
     `packets` is a directory for captures: of the nodes that `capture` names, of all (True) or of the ends of flows
-    (False), `max_capture` bytes in all.
+    (False), `max_capture` bytes in all. `kinds` are the kinds of events that the trace has; all if not given.
 
     Raises:
         ScenarioError: the text is no scenario.
@@ -225,6 +225,7 @@ class World:
         seed: int | None = None,
         repetition: int = 0,
         trace: bool = True,
+        kinds: Sequence[str] | None = None,
         packets: Path | None = None,
         capture: bool | Sequence[str] = False,
         snap_length: int | None = None,
@@ -233,7 +234,18 @@ class World:
         words = capture if isinstance(capture, bool) else list(capture)
         with _our_errors():
             self._native = _careof.World(
-                world, name, text, list(overrides), seed, repetition, trace, packets, words, snap_length, max_capture
+                world,
+                name,
+                text,
+                list(overrides),
+                seed,
+                repetition,
+                trace,
+                None if kinds is None else list(kinds),
+                packets,
+                words,
+                snap_length,
+                max_capture,
             )
 
     def __enter__(self) -> Self:

@@ -148,6 +148,8 @@ class Job(NamedTuple):
     plots: bool
     out: str | None
     report: bool = True
+    kinds: tuple[str, ...] | None = None
+    """The kinds of events that the trace has; None is all."""
 
 
 def run(

@@ -98,8 +98,7 @@ impl LinuxRun {
         }
         let relay =
             splitter.zip(of_relay.as_ref()).map(|(splitter, of_relay)| splitter.plan(&choices, of_relay));
-        let log =
-            if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
+        let log = observation.log(|| names(&scenario, &topology));
         let capture = observation
             .capture
             .map(|request| Captures::new(request, &scenario, &topology))

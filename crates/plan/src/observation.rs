@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use careof_trace::{EventKind, EventLog, Names};
+
 use crate::topology::NodeId;
 
 /// What is to be kept of a run besides its summary.
@@ -9,8 +11,22 @@ use crate::topology::NodeId;
 pub struct Observation {
     /// Keep an event log, to be taken while the run goes on.
     pub trace: bool,
+    /// The kinds of events that the log keeps; `None` keeps all.
+    pub kinds: Option<Vec<EventKind>>,
     /// Write packet captures.
     pub capture: Option<CaptureRequest>,
+}
+
+impl Observation {
+    /// The event log of a run whose identifiers stand for `names`.
+    #[must_use]
+    pub fn log(&self, names: impl FnOnce() -> Names) -> EventLog {
+        match (self.trace, &self.kinds) {
+            (false, _) => EventLog::off(),
+            (true, None) => EventLog::new(names()),
+            (true, Some(kinds)) => EventLog::new(names()).only(kinds),
+        }
+    }
 }
 
 /// The captures that a run is to write.

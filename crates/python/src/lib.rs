@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard};
 use careof_base::Instant;
 use careof_plan::{CaptureError, CaptureNodes, CapturePlan, CaptureRequest, Observation, plan_captures};
 use careof_scenario::Scenario;
-use careof_trace::{COLUMNS, Columns, KINDS};
+use careof_trace::{COLUMNS, Columns, EventKind, KINDS};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -59,6 +59,13 @@ enum CaptureWords {
 
 fn world_name(name: &str) -> PyResult<WorldName> {
     name.parse().map_err(|()| PyValueError::new_err(format!("there is no world {name:?}")))
+}
+
+fn kind(name: &str) -> PyResult<EventKind> {
+    EventKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == name)
+        .ok_or_else(|| PyValueError::new_err(format!("there is no kind of events {name:?}")))
 }
 
 fn parse(path: &str, text: &str, overrides: &[String]) -> PyResult<Scenario> {
@@ -214,7 +221,7 @@ fn finished() -> PyErr {
 #[pymethods]
 impl PyWorld {
     #[new]
-    #[pyo3(signature = (world, path, text, overrides, seed, run, trace, packets, capture, snap_length, limit))]
+    #[pyo3(signature = (world, path, text, overrides, seed, run, trace, kinds, packets, capture, snap_length, limit))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -225,6 +232,7 @@ impl PyWorld {
         seed: Option<u64>,
         run: u64,
         trace: bool,
+        kinds: Option<Vec<String>>,
         packets: Option<PathBuf>,
         capture: CaptureWords,
         snap_length: Option<u32>,
@@ -248,7 +256,8 @@ impl PyWorld {
             limit_bytes: limit.unwrap_or(u64::MAX),
         });
         let captures = request.is_some().then_some(captures);
-        let observation = Observation { trace, capture: request };
+        let kinds = kinds.map(|names| names.iter().map(|name| kind(name)).collect()).transpose()?;
+        let observation = Observation { trace, kinds, capture: request };
         let world = py.detach(|| World::new(name, scenario, path, run, observation)).map_err(world_error)?;
         Ok(Self {
             duration_s: world.duration().as_secs_f64(),

@@ -13,7 +13,6 @@ use careof_plan::{
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{Config, CongestionControl, Connection, Role as TcpRole};
-use careof_trace::EventLog;
 use careof_wire::SeqNumber;
 
 use crate::advice::change_senders;
@@ -44,8 +43,7 @@ impl Simulation {
         refuse_what_is_a_kernels(&scenario)?;
         let topology = lay_out(&scenario);
         change_senders(&mut scenario, &topology);
-        let log =
-            if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
+        let log = observation.log(|| names(&scenario, &topology));
         let pcap = observation
             .capture
             .map(|request| {

@@ -6,7 +6,7 @@ use std::fmt;
 use careof_base::Instant;
 
 use crate::columns::Columns;
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, EventKind};
 
 /// The names that identifiers stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,6 +71,27 @@ impl Details {
     }
 }
 
+/// A set of kinds of events; all of them by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kinds(u32);
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self(u32::MAX)
+    }
+}
+
+impl Kinds {
+    fn of(kinds: &[EventKind]) -> Self {
+        Self(kinds.iter().fold(0, |set, &kind| set | 1 << kind as u32))
+    }
+
+    #[inline]
+    const fn has(self, kind: EventKind) -> bool {
+        self.0 >> kind as u32 & 1 == 1
+    }
+}
+
 /// Collects events while tracing is on; while it is off nothing is stored and nothing is formatted.
 ///
 /// Events may be pushed slightly out of order (a link that is evaluated lazily learns late what it dropped):
@@ -80,6 +101,7 @@ impl Details {
 #[derive(Clone, Debug, Default)]
 pub struct EventLog {
     on: bool,
+    kinds: Kinds,
     names: Names,
     events: Vec<Event>,
     details: Details,
@@ -98,6 +120,12 @@ impl EventLog {
         Self { on: true, names, ..Self::default() }
     }
 
+    /// Stores events of these kinds only; the others are as good as never pushed.
+    #[must_use]
+    pub fn only(self, kinds: &[EventKind]) -> Self {
+        Self { kinds: Kinds::of(kinds), ..self }
+    }
+
     /// Whether events are stored. Ask before building an event where every packet passes.
     #[must_use]
     #[inline]
@@ -113,7 +141,7 @@ impl EventLog {
     /// Stores an event.
     #[inline]
     pub fn push(&mut self, event: Event) {
-        if self.on {
+        if self.on && self.kinds.has(event.kind()) {
             self.events.push(event);
         }
     }

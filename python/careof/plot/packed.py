@@ -43,19 +43,20 @@ class Packed:
     bytes each.
     """
 
-    def __init__(self, panels: Sequence[Panel]) -> None:
+    def __init__(self, panels: Sequence[Panel], *, level: int = 9) -> None:
+        """Pack panels; `level` is how hard the block is compressed, 1 the fastest and 9 the smallest."""
         self.limit = LIMIT
         """Points that a series of this page has at most."""
-        self.figures, self.block = _all(panels, self.limit)
+        self.figures, self.block = _all(panels, self.limit, level)
         while len(self.block) > LARGEST and self.limit // 2 >= LEAST:
             self.limit //= 2
-            self.figures, self.block = _all(panels, self.limit)
+            self.figures, self.block = _all(panels, self.limit, level)
 
 
-def _all(panels: Sequence[Panel], limit: int) -> tuple[list[Json], str]:
+def _all(panels: Sequence[Panel], limit: int, level: int) -> tuple[list[Json], str]:
     numbers: list[bytes] = []
     figures = [_figure(panel, limit, numbers) for panel in panels]
-    return figures, base64.b64encode(zlib.compress(b"".join(numbers), 9)).decode("ascii")
+    return figures, base64.b64encode(zlib.compress(b"".join(numbers), level)).decode("ascii")
 
 
 def _figure(panel: Panel, limit: int, numbers: list[bytes]) -> Json:

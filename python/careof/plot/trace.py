@@ -218,7 +218,8 @@ class Trace:
             if path is not None and (path / EVENTS).exists():
                 self._cache[kind] = events.read(path / EVENTS, kind, columns)
             else:
-                self._cache[kind] = _where(self._run.events, "kind", kind).select(columns)
+                # Columns that no graph needs are not copied.
+                self._cache[kind] = _where(self._run.events.select(["kind", *columns]), "kind", kind).select(columns)
         return self._cache[kind]
 
 
@@ -247,7 +248,9 @@ _QUEUE_KINDS = ("packet-enqueued", "packet-delivered", "packet-dropped")
 
 
 def _where(table: pa.Table, column: str, name: str) -> pa.Table:
-    return table.filter(pc.equal(table[column].cast(pa.string()), name))
+    # By the numbers that stand for names: there are few names, and many rows.
+    same = [pc.equal(one.indices, one.dictionary.index(name)) for one in table[column].chunks]
+    return table.filter(pa.chunked_array(same, pa.bool_()))
 
 
 def _at(table: pa.Table, node: str) -> pa.Table:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from careof.native import Json
     from careof.runs import Run
 
-__all__ = ["Page", "metrics_table", "report_html", "table", "views"]
+__all__ = ["Page", "flows_drawn", "metrics_table", "report_html", "table", "views"]
 
 _LADDERS_SHOWN = 12
 _LADDERS_OPEN = 2
@@ -42,7 +42,7 @@ def report_html(run: Run) -> str:
         NotARunError: its trace is damaged.
     """
     page = Page(f"{run.title} - careof")
-    flows = _flows_drawn(run)
+    flows = flows_drawn(run)
     if run.traced and flows:
         first = run.plot.time_sequence_panel(flows[0])
         page.begin_with(page.figure(replace(first, title=f"{first.title} of {flows[0]}")))
@@ -70,7 +70,7 @@ def _header(run: Run) -> str:
     return f"<h1>{escape(run.title)}</h1>{words}{f'<ul>{notes}</ul>' if notes else ''}"
 
 
-def _flows_drawn(run: Run) -> list[str]:
+def flows_drawn(run: Run) -> list[str]:
     """As many flows as are drawn, first the one that waited longest after the worst handover, or else at all."""
     names = run.plot.flows()
     worst = _worst_handover(run)

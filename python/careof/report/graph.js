@@ -131,6 +131,11 @@ class Graph {
     return swatch;
   }
 
+  // Hides the curves of these names.
+  hide(names) {
+    this.figure.series.forEach(({ name }, index) => { if (names.has(name)) this.legend.children[index].click(); });
+  }
+
   show(from, to) {
     this.from = from;
     this.to = to;

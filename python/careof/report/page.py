@@ -9,15 +9,19 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from careof import native, summary
-from careof.plot.packed import Packed
 from careof.plot.series import heights
+from careof.report.drawing import Drawing
 from careof.staging import EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from careof.native import Json
     from careof.plot.series import CloseUp, Panel
+
+STYLE = ("page.css", "graph.css")
+"""How pages look, file after file."""
+VIEWER = ("graph.js", "viewer.js")
+"""The scripts that draw a :class:`~careof.report.drawing.Drawing`."""
 
 _TALL = ("time-sequence", "since-handover")
 
@@ -46,9 +50,7 @@ class Page:
     def __init__(self, title: str) -> None:
         self._title = title
         self._sections: list[str] = []
-        self._panels: list[Panel] = []
-        self._views: list[Json] = []
-        self._open = 0
+        self._drawing = Drawing()
 
     def begin_with(self, body: str) -> None:
         """What stands first, without a heading."""
@@ -64,8 +66,7 @@ class Page:
         head = f"<h3>{escape(panel.title)}</h3>"
         if not panel.series:
             return f"{head}<p>There is nothing to show.</p>"
-        place = _place(len(self._panels))
-        self._panels.append(panel)
+        place = self._drawing.add(panel)
         tall = " tall" if panel.key in _TALL else ""
         words = escape(_EXPLAINED.get(panel.key, ""))
         return f'{head}<div id="{place}" class="figure{tall}"></div><p class="note">{words}</p>'
@@ -73,25 +74,23 @@ class Page:
     def view(self, label: str, from_s: float, to_s: float, close_up: CloseUp | None = None) -> None:
         """A stretch of time that one button shows in all graphs; around a handover, with its sequence numbers."""
         ranges = {
-            _place(number): heights(panel, close_up)
-            for number, panel in enumerate(self._panels)
+            place: heights(panel, close_up)
+            for place, panel in self._drawing.panels()
             if panel.key == "time-sequence" and close_up is not None
         }
-        self._views.append({"label": label, "from": from_s, "to": to_s, "ranges": ranges})
+        self._drawing.view(label, from_s, to_s, ranges)
 
     def open_with(self, view: int) -> None:
         """The view that the page begins with, counted from 0; without, the first."""
-        self._open = view
+        self._drawing.open_with(view)
 
     def html(self, head: str) -> str:
         """The whole page."""
         viewer = ""
-        if self._panels:
-            packed = Packed(self._panels)
-            figures = [figure | {"place": _place(number)} for number, figure in enumerate(packed.figures)]
-            drawn = {"figures": figures, "views": self._views, "open": self._open}
+        drawn, packed = self._drawing.packed()
+        if drawn["figures"]:
             data = json.dumps(drawn, separators=(",", ":")).replace("</", "<\\/")
-            fewer = any(series["points"] < series["of"] for figure in figures for series in figure["series"])
+            fewer = any(series["points"] < series["of"] for figure in drawn["figures"] for series in figure["series"])
             more = (
                 f" This page holds at most {packed.limit:,} points of a curve: of longer ones what sticks out "
                 f"was kept, all of it is in {EVENTS}."
@@ -103,11 +102,11 @@ class Page:
                 "<noscript><p>The graphs are drawn by JavaScript.</p></noscript>"
                 f'<script type="application/json" id="drawn">{data}</script>'
                 f'<script type="text/plain" id="curves">{packed.block}</script>'
-                f"<script>{_own('graph.js')}</script><script>{_own('viewer.js')}</script>"
+                + "".join(f"<script>{resource(name)}</script>" for name in (*VIEWER, "report.js"))
             )
-        return Template(_own("page.html")).substitute(
+        return Template(resource("page.html")).substitute(
             title=escape(self._title),
-            style=_own("page.css") + _own("graph.css"),
+            style="".join(map(resource, STYLE)),
             head=head,
             sections="".join(self._sections),
             viewer=viewer,
@@ -150,9 +149,6 @@ def _row(cells: list[str], columns: int) -> str:
     return f"<tr>{''.join(f'<td>{one}</td>' for one in cells)}</tr>"
 
 
-def _place(number: int) -> str:
-    return f"figure-{number}"
-
-
-def _own(name: str) -> str:
+def resource(name: str) -> str:
+    """A file of the report's own: a style, a script."""
     return (resources.files(__name__.rpartition(".")[0]) / name).read_text(encoding="utf-8")

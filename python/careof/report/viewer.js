@@ -1,88 +1,100 @@
-// Unpacks the page's curves and draws its graphs, whose time axes move together.
+// Unpacks curves and draws graphs of them, whose time axes move together.
 "use strict";
-(async () => {
-  const drawn = JSON.parse(document.getElementById("drawn").textContent);
-  const figures = drawn.figures.filter((figure) => figure.series.length);
 
-  // The block of numbers; careof/plot/packed.py says what is in it.
-  const unpacked = async () => {
-    const packed = Uint8Array.from(atob(document.getElementById("curves").textContent), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  };
+// The block of numbers, base64; careof/plot/packed.py says what is in it.
+const unpacked = async (block) => {
+  const letters = atob(block);
+  const packed = new Uint8Array(letters.length);
+  for (let k = 0; k < letters.length; k++) packed[k] = letters.charCodeAt(k);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+};
 
-  const readAll = (bytes) => {
-    let at = 0;
-    const differences = (count, scale) => {
-      const values = new Float64Array(count);
-      let sum = 0;
-      for (let k = 0; k < count; k++) {
-        let value = 0;
-        let factor = 1;
-        let byte;
-        do {
-          byte = bytes[at++];
-          value += (byte & 127) * factor;
-          factor *= 128;
-        } while (byte > 127);
-        sum += value % 2 ? -(value + 1) / 2 : value / 2;
-        values[k] = sum / scale;
-      }
-      return values;
-    };
-    const floats = (count) => {
-      const values = new Float64Array(bytes.slice(at, at + 8 * count).buffer);
-      at += 8 * count;
-      return values;
-    };
-    const forms = { whole: (count) => differences(count, 1), billionths: (count) => differences(count, 1e9), floats };
-    for (const figure of drawn.figures) {
-      for (const series of figure.series) {
-        for (const name of ["x", "y", "height"]) if (series[name]) series[name] = forms[series[name]](series.points);
-      }
+// Puts the numbers in the place of what says how they are packed.
+const readAll = (figures, bytes) => {
+  let at = 0;
+  const differences = (count, scale) => {
+    const values = new Float64Array(count);
+    let sum = 0;
+    for (let k = 0; k < count; k++) {
+      let value = 0;
+      let factor = 1;
+      let byte;
+      do {
+        byte = bytes[at++];
+        value += (byte & 127) * factor;
+        factor *= 128;
+      } while (byte > 127);
+      sum += value % 2 ? -(value + 1) / 2 : value / 2;
+      values[k] = sum / scale;
     }
+    return values;
   };
+  const floats = (count) => {
+    const values = new Float64Array(bytes.slice(at, at + 8 * count).buffer);
+    at += 8 * count;
+    return values;
+  };
+  const forms = { whole: (count) => differences(count, 1), billionths: (count) => differences(count, 1e9), floats };
+  for (const figure of figures) {
+    for (const series of figure.series) {
+      for (const name of ["x", "y", "height"]) if (series[name]) series[name] = forms[series[name]](series.points);
+    }
+  }
+};
 
-  let graphs = [];
-  const show = (from, to) => { for (const graph of graphs) graph.show(from, to); };
-  const moved = (from, to) => {
-    press(null);
-    if (from !== null) return show(from, to);
-    for (const graph of graphs) {
+class Viewer {
+  // `nav` gets a button for each view, if there are several.
+  constructor(nav) {
+    this.nav = nav;
+    this.graphs = [];
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const graph of this.graphs) graph.soon(); });
+  }
+
+  // Draws each figure in its place, in a view of `drawn.views`.
+  async draw(drawn, block, view) {
+    const figures = drawn.figures.filter((figure) => figure.series.length);
+    const bytes = await unpacked(block);
+    readAll(drawn.figures, bytes);
+    this.nav.replaceChildren();
+    for (const one of drawn.views.length > 1 ? drawn.views : []) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = one.label;
+      button.addEventListener("click", () => this.open(one));
+      this.nav.append(button);
+    }
+    this.graphs = figures.map((figure) => {
+      const place = document.getElementById(figure.place);
+      place.replaceChildren();
+      return new Graph(figure, place, (from, to) => this.moved(from, to));
+    });
+    if (view) this.open(view);
+  }
+
+  open(view) {
+    for (const graph of this.graphs) graph.chosen = view.ranges[graph.figure.place] ?? undefined;
+    this.show(view.from, view.to);
+    this.press(view);
+  }
+
+  show(from, to) {
+    for (const graph of this.graphs) graph.show(from, to);
+  }
+
+  // Somebody chose a stretch of time in one of the graphs; null is all of it.
+  moved(from, to) {
+    this.press(null);
+    if (from !== null) return this.show(from, to);
+    for (const graph of this.graphs) {
       graph.chosen = undefined;
       graph.show(0, graph.figure.end);
     }
     return undefined;
-  };
-
-  const nav = document.getElementById("views");
-  const press = (view) => {
-    for (const button of nav.children) button.setAttribute("aria-pressed", String(button.textContent === view?.label));
-  };
-  const open = (view) => {
-    for (const graph of graphs) graph.chosen = view.ranges[graph.figure.place] ?? undefined;
-    show(view.from, view.to);
-    press(view);
-  };
-  for (const view of drawn.views.length > 1 ? drawn.views : []) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = view.label;
-    button.addEventListener("click", () => open(view));
-    nav.append(button);
   }
 
-  try {
-    readAll(await unpacked());
-  } catch (error) {
-    for (const figure of figures) document.getElementById(figure.place).textContent = `This browser cannot draw the graph: ${error}`;
-    return;
+  press(view) {
+    this.view = view;
+    for (const button of this.nav.children) button.setAttribute("aria-pressed", String(button.textContent === view?.label));
   }
-  graphs = figures.map((figure) => new Graph(figure, document.getElementById(figure.place), moved));
-  // report.html#1 opens at the first handover, report.html#0 shows the whole run.
-  const wanted = location.hash ? Number(location.hash.slice(1)) : drawn.open;
-  const view = drawn.views[wanted] ?? drawn.views[drawn.open];
-  if (view) open(view);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const graph of graphs) graph.soon(); });
-  requestAnimationFrame(() => requestAnimationFrame(() => { document.body.dataset.drawn = "yes"; }));
-})();
+}

@@ -83,7 +83,7 @@ fn flows_over_ipv6_arrive_byte_by_byte_and_every_packet_is_in_the_books_and_in_t
             snap_length: None,
             limit_bytes: u64::MAX,
         };
-        run_observed(scenario, Observation { trace: true, capture: Some(capture) })
+        run_observed(scenario, Observation { trace: true, capture: Some(capture), ..Observation::default() })
     };
     let Some(Ran { summary, events, .. }) = completed_when(|pace| observed(scenario(pace))) else { return };
     assert!(summary.flows.iter().all(|flow| flow.complete), "{}", summary_json(&summary));

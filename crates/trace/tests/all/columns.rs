@@ -226,6 +226,24 @@ fn a_log_that_is_off_stores_and_formats_nothing() {
 }
 
 #[test]
+fn a_log_of_some_kinds_stores_no_others() {
+    let mut log = EventLog::new(names()).only(&[EventKind::Binding, EventKind::HostRoute]);
+    assert!(log.is_on());
+    for time in 0..3 {
+        log.push(Event::data_delivered(at(time), MOBILE, FLOW, 1));
+        let detail = log.detail(format_args!("message {time}"));
+        log.push(Event::binding(at(time), MOBILE, "updated", detail));
+        log.push(Event::host_route(at(time), MOBILE, "created", Detail::NONE));
+    }
+    assert_eq!(log.len(), 6);
+    let columns = log.take_columns();
+    let kinds: Vec<_> =
+        (0..columns.rows()).map(|row| text(&columns, ColumnName::Kind, row).unwrap().to_owned()).collect();
+    assert_eq!(kinds, ["binding", "host-route"].repeat(3));
+    assert_eq!(text(&columns, ColumnName::Detail, 4), Some("message 2"));
+}
+
+#[test]
 fn batches_up_to_a_watermark_keep_their_texts() {
     let mut log = EventLog::new(names());
     for time in 0..10 {

@@ -25,7 +25,7 @@ pub(crate) fn captured_at(directory: &Path, scenario: &Scenario, nodes: &Capture
         snap_length: None,
         limit_bytes: u64::MAX,
     };
-    Observation { trace: false, capture: Some(capture) }
+    Observation { capture: Some(capture), ..Observation::default() }
 }
 
 /// Runs to the end: the summary and the events.
