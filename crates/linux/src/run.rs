@@ -13,8 +13,8 @@ use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
     AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Side, Topology, WalkStep, Workload, agent,
-    attached_first, client_of, handovers_of, kind, lay_out, measured_name, measured_senders, migrates, names,
-    port, refuse_what_no_world_can, steps, stream, up_of, walk,
+    attached_first, client_of, drawn, handovers_of, kind, lay_out, measured_name, measured_senders, migrates,
+    names, port, refuse_what_no_world_can, steps, stream, up_of, walk,
 };
 use careof_quic::Role;
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
@@ -76,6 +76,7 @@ impl LinuxRun {
         run: u64,
         observation: Observation,
     ) -> Result<Self, WorldError> {
+        let scenario = drawn(scenario, run);
         refuse_what_no_world_can(&scenario)?;
         refuse_what_linux_cannot(&scenario)?;
         refuse_missing(&scenario)?;

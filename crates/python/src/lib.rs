@@ -74,7 +74,12 @@ fn check(path: &str, text: &str, overrides: Vec<String>) -> PyResult<String> {
 /// The scenario's network with every address of the run, as JSON.
 #[pyfunction]
 fn overview(path: &str, text: &str, overrides: Vec<String>) -> PyResult<String> {
-    Ok(network::json(&careof_plan::overview(&parse(path, text, &overrides)?)).to_string())
+    let scenario = parse(path, text, &overrides)?;
+    let mut json = network::json(&careof_plan::overview(&scenario));
+    if !scenario.poisson_handovers.is_empty() {
+        json["drawn_handovers"] = network::drawn_handovers(&careof_plan::drawn(scenario, 0));
+    }
+    Ok(json.to_string())
 }
 
 /// The link presets as JSON.
@@ -233,7 +238,7 @@ impl PyWorld {
         let name = world_name(world)?;
         let seeded: Vec<String> =
             overrides.iter().cloned().chain(seed.map(|seed| format!("seed={seed}"))).collect();
-        let scenario = parse(path, text, &seeded)?;
+        let scenario = careof_plan::drawn(parse(path, text, &seeded)?, run);
         let scenario_json = scenario.canonical_json();
         let nodes = match capture {
             CaptureWords::All(true) => CaptureNodes::All,
