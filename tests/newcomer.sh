@@ -25,9 +25,9 @@ fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 # The Nth block of a language on a page.
 block() { # page, language, number
   awk -v begin="\`\`\`$2" -v wanted="$3" '
-    $0 == "```" && inside { inside = 0 }
-    inside && count == wanted { print }
-    $0 == begin { count++; inside = 1 }' "$1" | grep . || fail "$1 has no block $3 of $2"
+    $0 == "```" && inside { inside = 0; next }
+    inside { if (ours && count == wanted) print; next }
+    /^```/ { inside = 1; ours = ($0 == begin); count += ours }' "$1" | grep . || fail "$1 has no block $3 of $2"
 }
 
 if [[ -z $built ]]; then

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -157,7 +158,7 @@ def test_on_a_terminal_a_line_says_how_it_goes(scenario: Path) -> None:
         assert process.wait(60) == 0, seen
     lines = seen.decode().split("\r\x1b[K")
     assert any(" down, " in line and "queue " in line and "RTT " in line for line in lines), seen
-    assert any("2 handovers, next in " in line for line in lines), seen
+    assert re.search(rb"\d handovers, next in ", seen), seen
     assert lines[-1] == ""
 
 

@@ -1,6 +1,7 @@
 """The web server at the far side of `careof shell`: something to fetch for programs that come from the mobile node.
 
-Started as a program in the correspondent's host: ``python -m careof.far_side ADDRESS PORT [DIRECTORY]``.
+Started as a program in the correspondent's host: ``python far_side.py ADDRESS PORT [DIRECTORY]``. It needs nothing else
+of careof.
 """
 
 from __future__ import annotations

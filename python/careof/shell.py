@@ -140,7 +140,9 @@ def _addresses(overview: Json) -> dict[str, str]:
 
 
 def _server(address: str, directory: Path | None) -> list[str]:
-    words = [sys.executable, "-P", "-m", "careof.far_side", address, str(PORT)]
+    # As a file, alone: it begins sooner than with all that the package imports.
+    file = str(Path(__file__).with_name("far_side.py"))
+    words = [sys.executable, "-I", "-S", file, address, str(PORT)]
     return words if directory is None else [*words, str(directory.absolute())]
 
 
