@@ -48,6 +48,7 @@ LONG = (
     "test_vertical.py",
     "test_sweep_cluster.py",
     "test_sweep.py",
+    "test_newcomer.py",
 )
 
 

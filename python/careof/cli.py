@@ -1,5 +1,7 @@
 """The `careof` command: data on stdout, talk on stderr; exit status 0 done, 1 failed, 2 asked for wrongly.
 
+`careof shell` ends as the program does that it runs.
+
 Nothing is imported that the command at hand does not need: a run without a trace starts in a few
 milliseconds.
 """
@@ -106,7 +108,12 @@ def _options(words: list[str]) -> argparse.Namespace:
         hint = did_you_mean(words[0], names, f"commands: {', '.join(names)}")
         _complain(f"there is no command {words[0]!r}", hint)
         sys.exit(InputError.exit_status)
+    own: list[str] = []
+    if words[:1] == ["shell"] and "--" in words:
+        # What is behind it is the program's, whatever it looks like.
+        words, own = words[: words.index("--")], words[words.index("--") + 1 :]
     options, unknown = _parser(words).parse_known_args(words)
+    options.own = own
     if unknown:
         of: argparse.ArgumentParser = options.parser
         known = [name for action in of._actions for name in action.option_strings]  # noqa: SLF001 (there is no other way)
@@ -156,6 +163,12 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 def _commands() -> tuple[_Described, ...]:
     return (
         ("run", _run, _arguments_of_run, "run a scenario: print a summary, write trace, capture and report"),
+        (
+            "shell",
+            _shell,
+            _arguments_of_shell,
+            "run a program of your own, or a shell, at the mobile node of a scenario on Linux hosts",
+        ),
         ("sweep", _sweep, _arguments_of_sweep, "run a grid of values with repetitions: one table of all runs"),
         ("plot", _plot, _arguments_of_plot, "means of a sweep with confidence intervals, in numbers and as a graph"),
         ("compare", _compare, _arguments_of_compare, "two runs side by side"),
@@ -219,8 +232,40 @@ def _arguments_of_run(parser: argparse.ArgumentParser) -> None:
         default=SIMULATED,
         help="where to run it: simulated (sim, the default), or in real time on Linux hosts inside this machine",
     )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="with --world linux: a line about rate, queue, round trip and handovers while it runs, on a terminal",
+    )
     _add_repeat(parser, "run it N times, the handovers spread over a segment time or an RTO, and print medians")
     _add_json(parser, "the content of summary.json, with --repeat of repetitions.json")
+
+
+def _arguments_of_shell(parser: argparse.ArgumentParser) -> None:
+    from careof.shell import LONGEST
+
+    parser.usage = "%(prog)s [options] FILE [-- COMMAND ...]"
+    parser.epilog = (
+        "The program finds the far side in CAREOF_CORRESPONDENT, and a web server there at CAREOF_HTTP, which answers "
+        "bytes/N with N bytes. The scenario's own flows are left out. The exit status is the program's."
+    )
+    parser.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
+    parser.add_argument("--seed", metavar="N", type=_whole_number, help="replace the scenario's seed")
+    parser.add_argument(
+        "--repetition", metavar="N", type=_whole_number, default=0, help="same seed, other random numbers: 0, 1, 2, ..."
+    )
+    _add_set(parser)
+    parser.add_argument("--at", metavar="NODE", help="where the program runs (default: the first mobile node)")
+    parser.add_argument("--to", metavar="NODE", help="the far side (default: the correspondent node)")
+    parser.add_argument("--serve", metavar="DIR", type=Path, help="a directory that the web server there has, too")
+    parser.add_argument(
+        "--for",
+        dest="longest",
+        metavar="TIME",
+        default=LONGEST,
+        help="how long links and handovers go on; then the program is told to end (default: %(default)s)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="no notes, and no line about rate, queue and handovers")
 
 
 def _arguments_of_sweep(parser: argparse.ArgumentParser) -> None:
@@ -506,11 +551,20 @@ def _run(options: argparse.Namespace) -> int:
     )
     if options.repeat is not None:
         return _run_series(options, job)
+    if options.live and options.world == SIMULATED:
+        raise InputError("--live is about runs in real time", hint="add --world linux")
     if options.jobs is not None:
         raise InputError("--jobs has no meaning for a single run", hint="add --repeat N")
     carry_out = _how_to_carry_out(options.world)
     with _progress(options, _unit(options.world)) as progress:
-        result = carry_out(job, progress, progress.remark)
+        if options.live:
+            from careof import jobs
+
+            if carry_out is not jobs.carry_out:
+                raise WorldError("--live needs a process of its own", hint="start `careof run` as a program")
+            result = jobs.carry_out(job, progress, progress.remark, live=sys.stderr)
+        else:
+            result = carry_out(job, progress, progress.remark)
     if options.json:
         print((out / SUMMARY).read_text(encoding="utf-8"), end="")
     else:
@@ -518,6 +572,29 @@ def _run(options: argparse.Namespace) -> int:
 
         print(summary.for_people(result, Style(sys.stdout), out))
     return 0
+
+
+def _shell(options: argparse.Namespace) -> int:
+    from careof import apart, shell
+
+    if not apart.is_alone():
+        raise WorldError("real hosts need a process of their own", hint="start `careof shell` as a program")
+    with Progress(sys.stderr, "") as progress:
+        return shell.run(
+            shell.Shell(
+                scenario=options.scenario,
+                words=options.own,
+                overrides=options.overrides,
+                seed=options.seed,
+                repetition=options.repetition,
+                node=options.at,
+                peer=options.to,
+                serve=options.serve,
+                longest=options.longest,
+                quiet=options.quiet,
+            ),
+            progress.remark,
+        )
 
 
 def _run_series(options: argparse.Namespace, job: Job) -> int:

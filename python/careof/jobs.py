@@ -6,11 +6,12 @@ import os
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from careof import native, text
 from careof.errors import ConservationError, RunError
 from careof.ingredients import keep, keep_given
+from careof.live import LiveLine
 from careof.runs import MAX_CAPTURE, SIMULATED, Run, dump
 from careof.staging import EVENTS, PACKETS, PROGRAMS, REPORT, RESOLVED, SCENARIO, SUMMARY, Staging, space_hint
 
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 _SLICE_S = 0.1
 
 
-def carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Run:
+def carry_out(job: Job, progress: Watcher | None, remark: Remark | None, live: TextIO | None = None) -> Run:
     """Carry out a run; see :func:`careof.run`.
+
+    On a terminal `live` there is a line about how it goes, in the place of `progress`.
 
     Real hosts can be made by an ordinary user's process only while it has one thread, and it then stays in a user
     namespace: for such a process that exists for nothing else.
@@ -46,7 +49,7 @@ def carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Run:
                 _prepare(job)
             with _world(job, directory) as world:
                 scenario = world.scenario()
-                audience = _Audience(world, progress, remark)
+                audience = _Audience(world, progress, remark, LiveLine(live, world.live))
                 audience.tell_of_captures(world.captures(), job.max_capture)
                 summary, events = _carry_out(world, job.trace, directory, audience)
                 audience.listen()
@@ -101,15 +104,20 @@ def _world(job: Job, directory: Path | None) -> native.World:
 class _Audience:
     """Who is told how far a run is, and what is worth a remark."""
 
-    def __init__(self, world: native.World, progress: Watcher | None, remark: Remark | None) -> None:
+    def __init__(self, world: native.World, progress: Watcher | None, remark: Remark | None, line: LiveLine) -> None:
         self._world = world
+        self._line = line
         self._progress = progress
         self._remark = remark
         self.listen()
 
     def tell(self, now: float, duration: float) -> None:
         """How far it is."""
-        if self._progress is not None:
+        if self._line.is_shown:
+            self._line.draw()
+            if now >= duration:
+                self._line.clear()
+        elif self._progress is not None:
             self._progress(now, duration)
 
     def tell_of_captures(self, captures: native.Captures | None, limit: int | None) -> None:

@@ -10,7 +10,7 @@ from careof import _careof
 from careof.errors import InputError, InternalError, RunError, ScenarioError, WorldError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -40,6 +40,15 @@ class Captures(NamedTuple):
     """Ends of flows that have none, because there are so many."""
     most_bytes: int
     """What may pass these nodes in the scenario's time, by the rates of the links of each flow's ends."""
+
+
+class OwnProgram(NamedTuple):
+    """A program that has the standard streams of this process, in the place of a flow's command."""
+
+    flow: str
+    words: Sequence[str]
+    environment: Mapping[str, str]
+    """What it has more than this process."""
 
 
 @contextmanager
@@ -207,7 +216,8 @@ class World:
     """A run in one of :data:`WORLDS`, moved on piece by piece; a context manager that ends it.
 
     `packets` is a directory for captures: of the nodes that `capture` names, of all (True) or of the ends of flows
-    (False), `max_capture` bytes in all. `kinds` are the kinds of events that the trace has; all if not given.
+    (False), `max_capture` bytes in all. `kinds` are the kinds of events that the trace has; all if not given. `own` is
+    started in the place of a flow's command, on Linux hosts.
 
     Raises:
         ScenarioError: the text is no scenario.
@@ -230,6 +240,7 @@ class World:
         capture: bool | Sequence[str] = False,
         snap_length: int | None = None,
         max_capture: int | None = None,
+        own: OwnProgram | None = None,
     ) -> None:
         words = capture if isinstance(capture, bool) else list(capture)
         with _our_errors():
@@ -246,6 +257,7 @@ class World:
                 words,
                 snap_length,
                 max_capture,
+                None if own is None else (own.flow, list(own.words), list(own.environment.items())),
             )
 
     def __enter__(self) -> Self:
@@ -303,11 +315,22 @@ class World:
         with _our_errors():
             return _object(self._native.finish())
 
+    def live(self) -> Json | None:
+        """How a run on Linux hosts goes; None once it is over, and of simulated ones.
+
+        ``at_s``, the ``link`` of the first mobile node and whether it is ``ready`` there, ``delivered_bytes`` and
+        ``queued_packets`` of that link, to the mobile node and from it, ``round_trip_s``, ``handovers`` begun and
+        ``next_handover_s``.
+        """
+        with _no_panic():
+            found = self._native.live()
+        return None if found is None else _object(found)
+
     def take_programs(self) -> list[Json]:
         """What the programs of flows printed and how they ended; all of it once the run is finished.
 
-        Each has ``flow``, ``which`` (``command`` or ``server``), ``words``, ``ended``, ``success``, ``stdout`` and
-        ``stderr``.
+        Each has ``flow``, ``which`` (``command`` or ``server``), ``words``, ``ended``, ``success``, ``status`` (as a
+        shell has it), ``stdout`` and ``stderr``.
         """
         with _no_panic():
             return _objects(self._native.take_programs())

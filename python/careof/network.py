@@ -91,18 +91,22 @@ class Network:
         return files.save(lambda: picture(self), path)
 
     def handovers(self) -> list[list[str]]:
-        """When, from where, to where, and how, a line a handover; of many the first ones."""
+        """When, from where, to where, and how, a line a handover; of many the first ones.
+
+        Instants that are drawn are those of repetition 0.
+        """
+        listed: list[Json] = self.overview.get("drawn_handovers") or self.scenario["handovers"]
         rows = [
             [
                 text.seconds(one["at_ns"] / 1e9),
                 f"{one['from']} → {one['to']}",
                 ", ".join(_how(one)),
             ]
-            for one in self.scenario["handovers"][:MOST_HANDOVERS]
+            for one in listed[:MOST_HANDOVERS]
         ]
-        more = len(self.scenario["handovers"]) - len(rows)
+        more = len(listed) - len(rows)
         if more:
-            last = self.scenario["handovers"][-1]
+            last = listed[-1]
             rows.append([text.seconds(last["at_ns"] / 1e9), "", f"the last of {more} more"])
         return rows
 
@@ -114,6 +118,15 @@ class Network:
         every, without = (text.seconds(mobility[key] / 1e9) for key in ("every_ns", "interruption_ns"))
         who = "the mobile node" if mobility["nodes"] == 1 else f"each of {mobility['nodes']} mobile nodes"
         return f"every {every} {who} goes to the next of {len(mobility['stations'])} stations, {without} without a link"
+
+    def poisson_in_words(self) -> list[str]:
+        """How handovers are drawn; nothing where none are."""
+        lines = []
+        for one in self.scenario.get("poisson_handovers", []):
+            links = " → ".join([one["round"][0]["from"], *(step["to"] for step in one["round"])])
+            mean, least = (text.seconds(one[key] / 1e9) for key in ("mean_ns", "least_ns"))
+            lines.append(f"handovers {links} are drawn in each run, {mean} apart in the mean and {least} at least")
+        return lines
 
     def protocol_in_words(self) -> str:
         """By which protocol mobile nodes are followed; empty where nobody moves."""
@@ -246,6 +259,9 @@ class Network:
         lines = [style.bold(protocol)] if protocol else []
         if moving:
             lines.append(moving)
+        drawn = self.poisson_in_words()
+        if drawn:
+            lines += [*drawn, style.dim("Below are those of repetition 0; a run tells its own in its events.")]
         rows = self.handovers()
         if rows:
             lines.append(text.table(["at", "handover", "how"], rows, left=3))

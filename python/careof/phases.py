@@ -111,8 +111,19 @@ def overrides(scenario: Json, offset_ns: int) -> list[str]:
     """What puts the handovers of a resolved scenario off."""
     if offset_ns == 0:
         return []
-    times = [one["at_ns"] + offset_ns for one in scenario.get("handovers", [])]
-    return [f"handover.{n}.at={at // 10**9}.{at % 10**9:09} s" for n, at in enumerate(times)]
+    tables: dict[int, list[Json]] = {}
+    for number, one in enumerate(scenario.get("handovers", [])):
+        tables.setdefault(int(one.get("table", number)), []).append(one)
+    return [f"handover.{table}.at={_instants(ones, offset_ns)}" for table, ones in tables.items()]
+
+
+def _instants(handovers: list[Json], offset_ns: int) -> str:
+    """When the handovers of a table are, put off, as its `at` says it: with `every` that is the first."""
+    times = [one["at_ns"] + offset_ns for one in handovers]
+    words = [f"{at // 10**9}.{at % 10**9:09} s" for at in times]
+    if len(words) == 1 or "every_ns" in handovers[0]:
+        return words[0]
+    return "[" + ", ".join(f'"{one}"' for one in words) + "]"
 
 
 @dataclass(frozen=True)

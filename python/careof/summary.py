@@ -328,6 +328,10 @@ def scenario_in_words(scenario: Json) -> str:
     every = (scenario["mobility"] or {}).get("every_ns")
     if every is not None:
         counts[-1] = f"a handover every {text.seconds(every / 1e9)}"
+    counts += [
+        f"handovers drawn {text.seconds(one['mean_ns'] / 1e9)} apart in the mean"
+        for one in scenario.get("poisson_handovers", [])
+    ]
     return text.printable(f"{scenario['title']}: {', '.join(counts)}")
 
 

@@ -163,6 +163,8 @@ pub(crate) struct Director {
     pub(crate) late: Vec<Report>,
     pub(crate) run: u64,
     pub(crate) file: String,
+    /// The smoothed round trip that was told last.
+    pub(crate) round_trip: Option<Duration>,
 }
 
 /// What is left when the run is over.
@@ -327,6 +329,7 @@ impl Director {
                 self.books.note(at, Record::Relay { flow, what, bytes });
             }
             Report::Sample { connection, side, at, info } => {
+                self.round_trip = info.srtt.or(self.round_trip);
                 self.books.note(at, Record::Sample { connection, side, info });
             }
             Report::Timeouts { connection, side, after, until, count, info } => {
@@ -346,6 +349,10 @@ impl Director {
                 // Whoever asked and went away does not need them.
                 let _ = reply.send(columns);
             }
+            Report::TakeLive(reply) => match self.live() {
+                Ok(live) => drop(reply.send(live)),
+                Err(error) => self.outcome.fail(error.into()),
+            },
             Report::Finish(reply) => {
                 let _ = reply.send(self.finish());
             }
@@ -740,6 +747,12 @@ impl Director {
         journey.copied().unwrap_or_default()
     }
 
+    /// Whether a mobile node is in no handover, and its home agent knows where it is.
+    pub(crate) fn is_at_ease(&self, node: NodeId) -> bool {
+        let journey = self.journey(node);
+        journey.current.is_none() && journey.is_reachable
+    }
+
     /// Whether any path of a mobile node can carry packets.
     fn note_path(&mut self, at: Instant, node: NodeId, usable: bool) {
         if let Some(mobile) = self.topology.homes.index(node) {
@@ -773,7 +786,9 @@ impl Director {
         self.routers.clear();
         while let Ok(report) = self.inbox.try_recv() {
             match report {
-                Report::TakeEvents(_) | Report::Finish(_) | Report::Quit => self.late.push(report),
+                Report::TakeEvents(_) | Report::TakeLive(_) | Report::Finish(_) | Report::Quit => {
+                    self.late.push(report)
+                }
                 report => self.handle(report),
             }
         }

@@ -9,6 +9,7 @@ mod cells;
 mod director;
 mod domain;
 mod error;
+mod live;
 mod media;
 mod mobile_ipv6;
 mod mptcp;
@@ -29,7 +30,8 @@ mod tcp_cm;
 
 pub use careof_plan::Observation;
 pub use error::WorldError;
-pub use programs::ProgramOutput;
+pub use live::Live;
+pub use programs::{OwnProgram, ProgramOutput};
 pub use refusal::check;
 pub use run::LinuxRun;
 

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -48,6 +49,20 @@ pub struct ProgramOutput {
     pub ended: String,
     /// Whether it ended by itself with success, or was stopped by the scenario.
     pub is_success: bool,
+    /// As a shell has it: its exit status, or 128 and the number of the signal that ended it.
+    pub status: i32,
+}
+
+/// A program of the run's owner, in the place of the command of a flow: it has the standard streams of this process, and its words are
+/// taken as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnProgram {
+    /// The flow. Where that has a server, the program starts when the server has printed something.
+    pub flow: String,
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// What its environment has more than that of this process.
+    pub environment: Vec<(String, String)>,
 }
 
 /// Packages of Debian that have programs people run here, by program.
@@ -76,17 +91,25 @@ pub(crate) fn refuse_missing(scenario: &Scenario) -> Result<(), WorldError> {
         let Some(programs) = &flow.programs else { continue };
         for (key, words) in [("command", Some(&programs.command)), ("server", programs.server.as_ref())] {
             let Some(program) = words.and_then(|words| words.first()) else { continue };
-            if !is_there(program) {
-                let package = PACKAGES.iter().find(|(name, _)| name == program).map(|(_, package)| package);
-                return Err(WorldError::NoProgram {
-                    key: format!("flow.{index}.{key}"),
-                    program: program.clone(),
-                    remedy: package.map(|package| format!("sudo apt-get install {package}")),
-                });
-            }
+            look_for(format!("flow.{index}.{key}"), program)?;
         }
     }
     Ok(())
+}
+
+/// As [`refuse_missing`], of the owner's program.
+pub(crate) fn refuse_missing_own(own: Option<&OwnProgram>) -> Result<(), WorldError> {
+    let program = own.and_then(|own| own.words.first());
+    program.map_or(Ok(()), |program| look_for("COMMAND".to_owned(), program))
+}
+
+fn look_for(key: String, program: &str) -> Result<(), WorldError> {
+    if is_there(program) {
+        return Ok(());
+    }
+    let package = PACKAGES.iter().find(|(name, _)| *name == program).map(|(_, package)| package);
+    let remedy = package.map(|package| format!("sudo apt-get install {package}"));
+    Err(WorldError::NoProgram { key, program: program.to_owned(), remedy })
 }
 
 fn is_there(program: &str) -> bool {
@@ -103,10 +126,8 @@ fn is_there(program: &str) -> bool {
 
 /// Starts the thread that runs a flow's programs: the server now, the command when it is told.
 pub(crate) fn start(
-    scenario: &Scenario,
-    topology: &Topology,
-    network: &Network,
-    index: usize,
+    (scenario, topology, network): (&Scenario, &Topology, &Network),
+    (index, own): (usize, Option<&OwnProgram>),
     choice: &KernelChoice,
     clock: Clock,
     reports: Sender<Report>,
@@ -129,7 +150,11 @@ pub(crate) fn start(
         index,
         name: flow.name.clone(),
         stop: stop_of(flow),
-        command: programs.map(|programs| fill(&programs.command)).unwrap_or_default(),
+        command: match own {
+            Some(own) => own.words.clone(),
+            None => programs.map(|programs| fill(&programs.command)).unwrap_or_default(),
+        },
+        own: own.map(|own| own.environment.clone()),
         server: programs.and_then(|programs| programs.server.as_deref()).map(fill),
         hosts: Arc::clone(&network.hosts),
         nodes,
@@ -152,6 +177,8 @@ struct Runner {
     name: String,
     stop: Option<Instant>,
     command: Vec<String>,
+    /// The environment of the owner's program, if it is the command.
+    own: Option<Vec<(String, String)>>,
     server: Option<Vec<String>>,
     hosts: Arc<Vec<Host>>,
     nodes: [NodeId; 2],
@@ -178,17 +205,13 @@ impl Runner {
             running.push(self.spawn("server", server, self.nodes[1])?);
         }
         let mut rings = 0;
-        let mut quits = false;
+        let (mut quits, mut is_due) = (false, false);
         while !quits || running.iter().any(|program| program.ended.is_none()) {
             // Once told to end it is rung for ever.
             let rung = wait((!quits).then_some(bell), &running);
             if rung {
                 match answer(bell, &mut rings) {
-                    Some(Signal::Open) => {
-                        let text = self.command.join(" ");
-                        self.tell(ApplicationEvent::Opening { ends: None, text });
-                        running.push(self.spawn("command", &self.command, self.nodes[0])?);
-                    }
+                    Some(Signal::Open) => is_due = true,
                     Some(Signal::Quit) => quits = true,
                     None => {}
                 }
@@ -198,6 +221,12 @@ impl Runner {
             for program in running.iter_mut().filter(|program| program.ended.is_none()) {
                 program.read();
                 self.look_after(program, now, stops);
+            }
+            if is_due && !quits && self.is_served(&running) {
+                is_due = false;
+                let text = self.command.join(" ");
+                self.tell(ApplicationEvent::Opening { ends: None, text });
+                running.push(self.spawn("command", &self.command, self.nodes[0])?);
             }
             let is_over =
                 |which| running.iter().any(|program| program.which == which && program.ended.is_some());
@@ -216,12 +245,26 @@ impl Runner {
         let _ = self.reports.send(Report::Application { flow: self.index, at, event });
     }
 
+    /// Whether the command finds the server that it may ask. Programs of scenarios are started without a look at that.
+    fn is_served(&self, running: &[Running]) -> bool {
+        let is_ready = |server: &Running| !server.stdout.is_empty() || server.ended.is_some();
+        self.own.is_none() || running.iter().filter(|program| program.which == "server").all(is_ready)
+    }
+
     fn spawn(&self, which: &'static str, words: &[String], node: NodeId) -> Result<Running, WorldError> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(WorldError::Flow { flow: self.name.clone(), problem: "no program".to_owned() });
         };
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(arguments);
+        match self.own.as_ref().filter(|_| which == "command") {
+            Some(environment) => {
+                command.envs(environment.iter().map(|(name, value)| (name, value)));
+            }
+            None => {
+                command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            }
+        }
         let child = self.hosts[usize::from(node.0)].spawn(command)?;
         let nonblocking = |fd: std::os::fd::BorrowedFd<'_>| {
             fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(|errno| Error::System {
@@ -262,6 +305,7 @@ impl Runner {
                     stderr: std::mem::take(&mut program.stderr),
                     ended: status.to_string(),
                     is_success: status.success() || program.told.is_some(),
+                    status: status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1),
                 };
                 let _ = self.reports.send(Report::Output(output));
             }

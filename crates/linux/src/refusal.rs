@@ -1,6 +1,6 @@
 //! What Linux hosts cannot do, or not yet.
 
-use careof_plan::{lay_out, refuse_what_no_world_can};
+use careof_plan::{drawn, lay_out, refuse_what_no_world_can};
 use careof_scenario::{
     Assist, AssistPlace, CareOf, Fleet, Flow, IpVersion, Link, Mobility, MovementDetection, Protocol,
     QueuedFate, Routing, Scenario, Workload,
@@ -17,6 +17,7 @@ use crate::tcp_cm::TcpCmPlan;
 /// # Errors
 /// The first such thing, by its key.
 pub fn check(scenario: &Scenario) -> Result<(), WorldError> {
+    let scenario = &drawn(scenario.clone(), 0);
     refuse_what_no_world_can(scenario)?;
     refuse_what_linux_cannot(scenario)?;
     let topology = lay_out(scenario);
@@ -133,10 +134,10 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
             splitter.refuse()?;
         }
     }
-    for (index, handover) in scenario.handovers.iter().enumerate() {
+    for handover in &scenario.handovers {
         let unsupported = |remedy: String| {
             Err(WorldError::Unsupported {
-                key: format!("handover.{index}.queued"),
+                key: format!("handover.{}.queued", handover.table),
                 found: format!("\"{}\"", handover.queued),
                 remedy,
             })

@@ -16,6 +16,7 @@ use careof_trace::Columns;
 
 use crate::domain::DomainEvent;
 use crate::error::WorldError;
+use crate::live::Live;
 use crate::programs::ProgramOutput;
 
 /// Something that happened, or that is wanted.
@@ -56,6 +57,8 @@ pub(crate) enum Report {
     Failed(WorldError),
     /// The owner wants the events so far.
     TakeEvents(Sender<Columns>),
+    /// The owner wants to see how it goes.
+    TakeLive(Sender<Live>),
     /// The owner wants the run to end.
     Finish(Sender<std::io::Result<Summary>>),
     /// The owner is gone.

@@ -13,8 +13,8 @@ use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
     AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Side, Topology, WalkStep, Workload, agent,
-    attached_first, client_of, handovers_of, kind, lay_out, measured_name, measured_senders, migrates, names,
-    port, refuse_what_no_world_can, steps, stream, up_of, walk,
+    attached_first, client_of, drawn, handovers_of, kind, lay_out, measured_name, measured_senders, migrates,
+    names, port, refuse_what_no_world_can, steps, stream, up_of, walk,
 };
 use careof_quic::Role;
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
@@ -27,11 +27,12 @@ use crate::books::{BookedFlow, Books, Multipath};
 use crate::director::{DirectedFlow, Director, Journey, Outcome, schedule};
 use crate::domain::Domain;
 use crate::error::WorldError;
+use crate::live::Live;
 use crate::media::{Attention, shortcuts};
 use crate::mobile_ipv6::{self, start_routers};
 use crate::mptcp::PathManagers;
 use crate::network::Network;
-use crate::programs::{ProgramOutput, refuse_missing};
+use crate::programs::{OwnProgram, ProgramOutput, refuse_missing, refuse_missing_own};
 use crate::quic::{self, QuicConfig};
 use crate::refusal::refuse_what_linux_cannot;
 use crate::relay::{self, RelayPlan, Splitter};
@@ -76,9 +77,25 @@ impl LinuxRun {
         run: u64,
         observation: Observation,
     ) -> Result<Self, WorldError> {
+        Self::with_own_program(scenario, file, run, observation, None)
+    }
+
+    /// As [`LinuxRun::new`], with a program of the owner's in the place of a flow's command.
+    ///
+    /// # Errors
+    /// As of [`LinuxRun::new`].
+    pub fn with_own_program(
+        scenario: Scenario,
+        file: &str,
+        run: u64,
+        observation: Observation,
+        own: Option<OwnProgram>,
+    ) -> Result<Self, WorldError> {
+        let scenario = drawn(scenario, run);
         refuse_what_no_world_can(&scenario)?;
         refuse_what_linux_cannot(&scenario)?;
         refuse_missing(&scenario)?;
+        refuse_missing_own(own.as_ref())?;
         let mut choices: Vec<KernelChoice> =
             scenario.flows.iter().enumerate().map(|(n, flow)| choose(n, flow)).collect::<Result<_, _>>()?;
         refuse_missing_congestion(&choices)?;
@@ -165,6 +182,7 @@ impl LinuxRun {
                 relay,
                 path_managers: &path_managers,
                 run,
+                own: own.as_ref().filter(|own| own.flow == flow.name),
             };
             flows.push(add_flow(&parts, index, flow, choice, &mut books, &reports)?);
         }
@@ -223,6 +241,7 @@ impl LinuxRun {
             late: Vec::new(),
             run,
             file: file.to_owned(),
+            round_trip: None,
         };
         let director =
             Builder::new().name("director".to_owned()).spawn(move || director.run()).map_err(|error| {
@@ -279,6 +298,13 @@ impl LinuxRun {
     /// What the programs of flows printed that have ended since the last call. After [`LinuxRun::finish`] all have.
     pub fn take_outputs(&mut self) -> Vec<ProgramOutput> {
         std::mem::take(&mut *self.outcome.outputs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How the run goes; `None` once it is over.
+    pub fn live(&mut self) -> Option<Live> {
+        let (reply, answer) = channel();
+        self.reports.send(Report::TakeLive(reply)).ok()?;
+        answer.recv().ok()
     }
 
     /// Ends the run where it stands: completes the capture, takes everything down and draws up the summary. To be
@@ -357,6 +383,8 @@ struct Parts<'a> {
     relay: Option<&'a RelayPlan>,
     path_managers: &'a PathManagers,
     run: u64,
+    /// What is started in the place of the flow's command.
+    own: Option<&'a OwnProgram>,
 }
 
 /// Starts the relay beside the home agent, whose tunnel device is one of the ways by which packets come in.
@@ -482,7 +510,8 @@ fn add_flow(
             application::start(config, &network.hosts, *clock, reports.clone())?
         }
         Traffic::Command => {
-            crate::programs::start(scenario, topology, network, index, choice, *clock, reports.clone())?
+            let place = (*scenario, *topology, *network);
+            crate::programs::start(place, (index, parts.own), choice, *clock, reports.clone())?
         }
         Traffic::Probe { link } => {
             crate::probe::start(scenario, topology, network, index, link, *clock, reports.clone())?

@@ -73,7 +73,7 @@ pub use own_address::{client_of, migrates};
 pub use path::{Tunnelling, first_peer, new_path};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
 pub use room::leaves_room;
-pub use script::{Step, attached_first, fate_of_queue, handovers_of, is_told, steps};
+pub use script::{Step, attached_first, drawn, fate_of_queue, handovers_of, is_told, steps};
 pub use sequence::Unwrapped;
 pub use topology::{
     Cable, Cell, FleetNetwork, Home, HomeNetwork, Homes, Interface, InterfaceIndex, NodeId, OneWayId, Place,

@@ -126,11 +126,11 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
             }
         }
     }
-    for (index, handover) in scenario.handovers.iter().enumerate() {
+    for handover in &scenario.handovers {
         let anchor = scenario.node(scenario.link(handover.from).ends[0]);
         if handover.queued == QueuedFate::ReRoute && anchor.role != Role::HomeAgent {
             return Err(Unsupported {
-                key: format!("handover.{index}.queued"),
+                key: format!("handover.{}.queued", handover.table),
                 found: "\"re-route\"".to_owned(),
                 remedy: format!(
                     "packets can be re-routed where the tunnel begins, but link {} hangs on {}",
@@ -147,7 +147,7 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
             }
         };
         return Err(Unsupported {
-            key: format!("handover.{index}.queued"),
+            key: format!("handover.{}.queued", handover.table),
             found: format!("\"{found}\""),
             remedy: "this version knows \"drain-late\", \"drop\", \"drop-with-icmp\" and \"re-route\""
                 .to_owned(),

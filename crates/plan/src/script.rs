@@ -41,6 +41,31 @@ pub fn attached_first(scenario: &Scenario) -> Vec<LinkId> {
     }
 }
 
+/// The scenario as it is in a run: handovers whose instants are drawn are there like any others.
+#[must_use]
+pub fn drawn(mut scenario: Scenario, run: u64) -> Scenario {
+    for (index, poisson) in core::mem::take(&mut scenario.poisson_handovers).iter().enumerate() {
+        let mut random = stream(&scenario, run, &format!("handover.poisson.{index}"));
+        let beyond = poisson.mean.saturating_sub(poisson.least).as_secs_f64();
+        let mut at = Duration::ZERO;
+        for handover in poisson.round.iter().cycle() {
+            let span = beyond * random.standard_exponential();
+            // Two at one instant have no order.
+            let span =
+                Duration::try_from_secs_f64(span).unwrap_or(Duration::MAX).max(Duration::from_nanos(1));
+            at = at.saturating_add(poisson.least).saturating_add(span);
+            let longest =
+                handover.link_layer.map_or(handover.interruption, |link_layer| link_layer.longest());
+            let over = at.saturating_add(longest).saturating_add(handover.overlap.unwrap_or_default());
+            if over >= scenario.duration {
+                break;
+            }
+            scenario.handovers.push(Handover { at, ..handover.clone() });
+        }
+    }
+    scenario
+}
+
 /// The handovers of a run: what their link layer leaves open is drawn, alike in both worlds.
 #[must_use]
 pub fn handovers_of(scenario: &Scenario, run: u64) -> Vec<Handover> {
@@ -145,6 +170,42 @@ mod tests {
         }
     }
 
+    const POISSON: &str = "duration = \"600 s\"\n[links]\na = \"lte\"\nb = \"lte\"\nc = \"lte\"\n[mobility]\n\
+        [[handover]]\nevery = \"10 s\"\nspacing = \"poisson\"\nleast_spacing = \"4 s\"\nfrom = \"a\"\nto = [\"b\", \"c\"]\n\
+        style = \"break-before-make\"\ninterruption = \"1 s\"\n";
+
+    #[test]
+    fn poisson_handovers_keep_their_distance_and_their_round_and_each_run_draws_its_own() {
+        let scenario = Scenario::parse("x.toml", POISSON, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        assert!(scenario.handovers.is_empty());
+        let times = |run| drawn(scenario.clone(), run).handovers.iter().map(|one| one.at).collect::<Vec<_>>();
+        assert_eq!(times(3), times(3));
+        assert_ne!(times(3), times(4));
+        let first = drawn(scenario.clone(), 0);
+        assert!(first.poisson_handovers.is_empty());
+        let mut last = Duration::ZERO;
+        let mut link = LinkId(0);
+        for handover in &first.handovers {
+            assert!(handover.at > last + Duration::from_secs(4), "{last:?} {:?}", handover.at);
+            assert_eq!((handover.from, handover.to), (link, LinkId((link.0 + 1) % 3)));
+            (last, link) = (handover.at, handover.to);
+        }
+        assert!(last + Duration::from_secs(1) < scenario.duration);
+    }
+
+    #[test]
+    fn the_distances_of_poisson_handovers_are_exponential_beyond_the_least() {
+        let long = Scenario::parse("x.toml", POISSON, &["duration=200000 s".to_owned()]).unwrap();
+        let times: Vec<_> = drawn(long, 0).handovers.iter().map(|one| one.at.as_secs_f64()).collect();
+        let beyond: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0] - 4.0).collect();
+        let count = beyond.len() as f64;
+        let mean = beyond.iter().sum::<f64>() / count;
+        let variance = beyond.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / count;
+        // Mean and deviation of an exponential distribution are one: 6 s, each within four standard errors.
+        assert!((mean - 6.0).abs() < 4.0 * 6.0 / count.sqrt(), "{mean} of {count}");
+        assert!((variance.sqrt() - 6.0).abs() < 4.0 * 6.0 * (2.0 / count).sqrt(), "{variance} of {count}");
+    }
+
     #[test]
     fn a_cancelled_handover_is_announced_and_does_not_happen() {
         let handover = Handover {
@@ -160,6 +221,8 @@ mod tests {
             address_changes: true,
             cancelled: false,
             announced: None,
+            table: 0,
+            every: None,
         };
         let cancelled = Handover { cancelled: true, ..handover.clone() };
         let announced = (Instant::from_secs(11), Step::Announce(0));

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
 use careof_base::Instant;
+use careof_linux::OwnProgram;
 use careof_plan::{CaptureError, CaptureNodes, CapturePlan, CaptureRequest, Observation, plan_captures};
 use careof_scenario::Scenario;
 use careof_trace::{COLUMNS, Columns, EventKind, KINDS};
@@ -38,6 +39,9 @@ create_exception!(
     PyException,
     "The chosen world cannot do what the scenario asks for. Its arguments: what is wrong, and what to do or None."
 );
+
+/// A program of the owner's: the flow whose command it stands for, its words, its environment.
+type OwnWords = (String, Vec<String>, Vec<(String, String)>);
 
 type ColumnTuple<'py> =
     (&'static str, &'static str, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, Option<Vec<String>>);
@@ -81,7 +85,12 @@ fn check(path: &str, text: &str, overrides: Vec<String>) -> PyResult<String> {
 /// The scenario's network with every address of the run, as JSON.
 #[pyfunction]
 fn overview(path: &str, text: &str, overrides: Vec<String>) -> PyResult<String> {
-    Ok(network::json(&careof_plan::overview(&parse(path, text, &overrides)?)).to_string())
+    let scenario = parse(path, text, &overrides)?;
+    let mut json = network::json(&careof_plan::overview(&scenario));
+    if !scenario.poisson_handovers.is_empty() {
+        json["drawn_handovers"] = network::drawn_handovers(&careof_plan::drawn(scenario, 0));
+    }
+    Ok(json.to_string())
 }
 
 /// The link presets as JSON.
@@ -221,7 +230,7 @@ fn finished() -> PyErr {
 #[pymethods]
 impl PyWorld {
     #[new]
-    #[pyo3(signature = (world, path, text, overrides, seed, run, trace, kinds, packets, capture, snap_length, limit))]
+    #[pyo3(signature = (world, path, text, overrides, seed, run, trace, kinds, packets, capture, snap_length, limit, own))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -237,11 +246,12 @@ impl PyWorld {
         capture: CaptureWords,
         snap_length: Option<u32>,
         limit: Option<u64>,
+        own: Option<OwnWords>,
     ) -> PyResult<Self> {
         let name = world_name(world)?;
         let seeded: Vec<String> =
             overrides.iter().cloned().chain(seed.map(|seed| format!("seed={seed}"))).collect();
-        let scenario = parse(path, text, &seeded)?;
+        let scenario = careof_plan::drawn(parse(path, text, &seeded)?, run);
         let scenario_json = scenario.canonical_json();
         let nodes = match capture {
             CaptureWords::All(true) => CaptureNodes::All,
@@ -258,7 +268,9 @@ impl PyWorld {
         let captures = request.is_some().then_some(captures);
         let kinds = kinds.map(|names| names.iter().map(|name| kind(name)).collect()).transpose()?;
         let observation = Observation { trace, kinds, capture: request };
-        let world = py.detach(|| World::new(name, scenario, path, run, observation)).map_err(world_error)?;
+        let own = own.map(|(flow, words, environment)| OwnProgram { flow, words, environment });
+        let world =
+            py.detach(|| World::new(name, scenario, path, run, observation, own)).map_err(world_error)?;
         Ok(Self {
             duration_s: world.duration().as_secs_f64(),
             running: Mutex::new(Running {
@@ -350,12 +362,26 @@ impl PyWorld {
             .map(|program| {
                 serde_json::json!({
                     "flow": program.flow, "which": program.which, "words": program.words, "ended": program.ended,
-                    "success": program.is_success, "stdout": String::from_utf8_lossy(&program.stdout),
+                    "success": program.is_success, "status": program.status, "stdout": String::from_utf8_lossy(&program.stdout),
                     "stderr": String::from_utf8_lossy(&program.stderr),
                 })
             })
             .collect();
         serde_json::to_string(&programs).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    /// How the run goes on Linux hosts, as JSON: times in seconds. Simulated ones are over before anybody looks.
+    fn live(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let live = py.detach(|| Ok::<_, PyErr>(self.lock().world()?.live()))?;
+        let json = live.map(|live| {
+            serde_json::json!({
+                "at_s": live.at.as_secs_f64(), "link": live.link, "ready": live.is_ready,
+                "delivered_bytes": live.delivered_bytes, "queued_packets": live.queued,
+                "round_trip_s": live.round_trip.map(|rtt| rtt.as_secs_f64()), "handovers": live.handovers,
+                "next_handover_s": live.next_handover.map(Instant::as_secs_f64),
+            })
+        });
+        Ok(json.map(|json| json.to_string()))
     }
 
     /// Ends everything that still goes on, finished or not.

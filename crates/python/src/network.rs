@@ -1,6 +1,7 @@
 //! The network of a scenario as JSON.
 
 use careof_plan::{Direction, LinkOverview, Network, Overview};
+use careof_scenario::Scenario;
 use serde_json::{Value, json};
 
 /// Rates in bit/s, delays in ns, addresses as text.
@@ -31,6 +32,23 @@ pub(crate) fn json(overview: &Overview<'_>) -> Value {
         "anchor_points": anchor_points.collect::<Vec<_>>(),
         "mobiles": mobiles.collect::<Vec<_>>(),
     })
+}
+
+/// When the handovers of a run are, whose instants are drawn, in the order of time: in ns.
+pub(crate) fn drawn_handovers(scenario: &Scenario) -> Value {
+    let mut handovers: Vec<_> = scenario.handovers.iter().collect();
+    handovers.sort_by_key(|one| one.at);
+    let name = |link| scenario.link(link).name.as_str();
+    let drawn = handovers.into_iter().map(|one| {
+        let at = u64::try_from(one.at.as_nanos()).unwrap_or(u64::MAX);
+        let [interruption, notice] =
+            [one.interruption, one.notice].map(|span| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+        json!({
+            "at_ns": at, "from": name(one.from), "to": name(one.to), "style": one.style.name(),
+            "interruption_ns": interruption, "notice_ns": notice,
+        })
+    });
+    drawn.collect()
 }
 
 fn link(link: &LinkOverview<'_>) -> Value {

@@ -4,7 +4,7 @@ use std::io;
 use std::str::FromStr;
 
 use careof_base::{Duration, Instant};
-use careof_linux::{LinuxRun, ProgramOutput};
+use careof_linux::{LinuxRun, Live, OwnProgram, ProgramOutput};
 use careof_metrics::Summary;
 use careof_plan::Observation;
 use careof_scenario::Scenario;
@@ -78,12 +78,15 @@ impl World {
         file: &str,
         run: u64,
         observation: Observation,
+        own: Option<OwnProgram>,
     ) -> Result<Self, WorldError> {
         Ok(match name {
             WorldName::Simulated => {
                 Self::Simulated(Box::new(Simulation::new(scenario, file, run, observation)?))
             }
-            WorldName::Linux => Self::Linux(Box::new(LinuxRun::new(scenario, file, run, observation)?)),
+            WorldName::Linux => {
+                Self::Linux(Box::new(LinuxRun::with_own_program(scenario, file, run, observation, own)?))
+            }
         })
     }
 
@@ -119,6 +122,13 @@ impl World {
         match self {
             Self::Simulated(_) => Vec::new(),
             Self::Linux(run) => run.take_outputs(),
+        }
+    }
+
+    pub(crate) fn live(&mut self) -> Option<Live> {
+        match self {
+            Self::Simulated(_) => None,
+            Self::Linux(run) => run.live(),
         }
     }
 

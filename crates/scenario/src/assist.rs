@@ -50,9 +50,9 @@ pub(crate) struct Surroundings {
     /// The first rule of the policy table by which packets of a flow may pass it in one direction alone.
     pub(crate) one_way: Option<usize>,
     pub(crate) simultaneous_bindings: bool,
-    /// Of the handovers in their order: how long before they are announced, and what becomes of queues. `None` if one
-    /// of them could not be read.
-    pub(crate) handovers: Option<Vec<(Duration, QueuedFate)>>,
+    /// Of the handovers in their order: the index of their table, how long before they are announced, and what becomes of queues.
+    /// `None` if one of them could not be read.
+    pub(crate) handovers: Option<Vec<(usize, Duration, QueuedFate)>>,
 }
 
 /// Reads the value of `assist`.
@@ -80,7 +80,7 @@ impl Use {
     /// Reports what the rest of the scenario lacks, or has and should not.
     pub(crate) fn check(&self, around: &Surroundings, problems: &mut Problems) {
         if self.assist.needs_notice()
-            && around.handovers.as_ref().is_some_and(|all| all.iter().all(|(notice, _)| notice.is_zero()))
+            && around.handovers.as_ref().is_some_and(|all| all.iter().all(|(_, notice, _)| notice.is_zero()))
         {
             let expected = "it acts when a handover is announced, and none is";
             self.wrong(expected, "write notice = \"500 ms\" in a [[handover]]", problems);
@@ -122,8 +122,11 @@ impl Use {
         {
             self.check_both_ways(around, problems);
         }
-        for (index, (_, queued)) in around.handovers.iter().flatten().enumerate() {
-            self.check_queued(index, *queued, problems);
+        let mut checked = None;
+        for (table, _, queued) in around.handovers.iter().flatten() {
+            if checked.replace(*table) != Some(*table) {
+                self.check_queued(*table, *queued, problems);
+            }
         }
     }
 

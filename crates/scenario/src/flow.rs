@@ -13,6 +13,9 @@ use crate::tcp::{TcpDraft, tcp};
 use crate::tree::Value;
 use crate::words::{ReadWord as _, WorkloadKind};
 
+/// A table stands for no more flows than this: each has a port of its own.
+const MOST_FLOWS: u64 = 10_000;
+
 /// A `[[flow]]` table, its nodes not yet looked up.
 #[derive(Debug)]
 pub(crate) struct FlowDraft<'a> {
@@ -27,6 +30,8 @@ pub(crate) struct FlowDraft<'a> {
     pub(crate) tcp: Option<TcpDraft>,
     pub(crate) quic: Option<QuicDraft>,
     pub(crate) mptcp: Option<MptcpDraft<'a>>,
+    /// How many flows alike the table stands for, where it says so, and where.
+    pub(crate) count: Option<(usize, Origin, String)>,
 }
 
 /// What the application does, as far as it is known before names are looked up.
@@ -96,7 +101,30 @@ pub(crate) fn flow<'a>(
         None => None,
     };
     let tcp = tcp(reader.get("tcp"), of_programs, place_of_tcp, problems);
-    Some(FlowDraft { name, place, from, to, start, stop, workload, tcp, quic, mptcp })
+    let count = count(&reader, workload.as_ref(), problems);
+    Some(FlowDraft { name, place, from, to, start, stop, workload, tcp, quic, mptcp, count })
+}
+
+/// How many flows a table stands for.
+fn count(
+    reader: &Reader<'_>,
+    workload: Option<&Work<'_>>,
+    problems: &mut Problems,
+) -> Option<(usize, Origin, String)> {
+    let field = reader.get("count")?;
+    if let Some(Work::Programs(_) | Work::Probe(_)) = workload {
+        let hint = "write the table again, with another name".to_owned();
+        field.wrong("each program and each probe has a table of its own", Some(hint), problems);
+        return None;
+    }
+    let is_request_response = matches!(workload, Some(Work::Model(Workload::RequestResponse { .. })));
+    if is_request_response && reader.get("requests").is_none() {
+        let hint = "write `requests` for how many there are in each, or requests = \"endless\"".to_owned();
+        field.wrong("`count` is how many connections there are", Some(hint), problems);
+        return None;
+    }
+    let count = field.integer(1, MOST_FLOWS, problems)?;
+    Some((usize::try_from(count).unwrap_or(usize::MAX), field.node.origin, field.path.clone()))
 }
 
 fn times(
@@ -124,7 +152,7 @@ fn times(
 }
 
 fn workload<'a>(reader: &Reader<'a>, problems: &mut Problems) -> Option<Work<'a>> {
-    const ASKED: [&str; 4] = ["request", "response", "think", "count"];
+    const ASKED: [&str; 4] = ["request", "response", "think", "requests"];
     const PACED: [&str; 2] = ["rate", "message"];
     const PROGRAMS: [&str; 2] = ["command", "server"];
     let kind = match reader.get("kind") {
@@ -182,7 +210,7 @@ fn model(reader: &Reader<'_>, kind: WorkloadKind, problems: &mut Problems) -> Op
             Some(Workload::Paced { rate: rate?, message: message?, size: size? })
         }
         WorkloadKind::RequestResponse => {
-            let reason = "a request-response flow counts its requests: count = 10";
+            let reason = "a request-response flow counts its requests: requests = 10";
             reader.refuse(&["size"], reason, problems);
             let mut part = |key: &str, expected: &str| {
                 reader.require(key, expected, problems).and_then(|field| field.size(problems))
@@ -190,7 +218,10 @@ fn model(reader: &Reader<'_>, kind: WorkloadKind, problems: &mut Problems) -> Op
             let request = part("request", "it needs the size of a request: request = \"400 B\"");
             let response = part("response", "it needs the size of a response: response = \"30 kB\"");
             let think = reader.get("think").map_or(Some(Duration::ZERO), |field| field.duration(problems));
-            let count = match reader.get("count") {
+            let count = match reader.get("requests") {
+                Some(field) if matches!(&field.node.value, Value::Text(text) if text == "endless") => {
+                    Some(None)
+                }
                 Some(field) => field.integer(1, u64::MAX, problems).map(Some),
                 None => Some(None),
             };

@@ -10,7 +10,7 @@ use crate::mobility::usual_early_requests;
 use crate::model::{
     AnchorPoint, AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, FastHandover, Flow,
     Handover, Hierarchy, IpVersion, KnownRate, Link, LinkId, MobileNode, Mobility, Mptcp, Node, NodeId,
-    Protocol, Quic, Scenario, Tcp, TraceFile, Unreachability, Workload,
+    PoissonHandovers, Protocol, Quic, Scenario, Tcp, TraceFile, Unreachability, Workload,
 };
 use crate::resolve::{HOME_AGENT, MOBILE};
 
@@ -128,6 +128,16 @@ fn scenario(scenario: &Scenario) -> Json {
         let exception =
             |one: &AssistException| object! { "peer": destination(scenario, one.peer), "port": one.port };
         entries.push(("assist_except", scenario.assist_except.iter().map(exception).collect()));
+    }
+    if let (Json::Object(entries), [_, ..]) = (&mut json, scenario.poisson_handovers.as_slice()) {
+        let poisson = |one: &PoissonHandovers| {
+            object! {
+                "mean_ns": one.mean,
+                "least_ns": one.least,
+                "round": one.round.iter().map(|one| handover(scenario, one)).collect::<Json>(),
+            }
+        };
+        entries.push(("poisson_handovers", scenario.poisson_handovers.iter().map(poisson).collect()));
     }
     if let (Json::Object(entries), [_, ..]) = (&mut json, scenario.media.as_slice()) {
         entries.push(("media", scenario.media.iter().map(|one| medium::medium(scenario, one)).collect()));
@@ -499,6 +509,13 @@ fn handover(scenario: &Scenario, handover: &Handover) -> Json {
     }
     if let (Json::Object(entries), Some(announced)) = (&mut json, handover.announced) {
         entries.push(("announced", scenario.link_name(announced).into()));
+    }
+    let is_one_of_several = scenario.handovers.iter().enumerate().any(|(index, one)| index != one.table);
+    if let (Json::Object(entries), true) = (&mut json, is_one_of_several || handover.every.is_some()) {
+        entries.push(("table", (handover.table as u64).into()));
+    }
+    if let (Json::Object(entries), Some(every)) = (&mut json, handover.every) {
+        entries.push(("every_ns", every.into()));
     }
     if let (Json::Object(entries), Some(overlap)) = (&mut json, handover.overlap) {
         entries.push(("overlap_ns", overlap.into()));

@@ -205,7 +205,7 @@ impl Network {
             }
             None if mobile => {
                 let expected = "going round the stations is for many mobile nodes";
-                let hint = "add `nodes` to [mobility], or write `at`, `from` and `to`".to_owned();
+                let hint = "add `nodes` to [mobility], or write `from` and `to`".to_owned();
                 problems.add(at, found, expected, Some(hint));
             }
             None => {}

@@ -15,13 +15,14 @@ use crate::model::{
     HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay, Routing,
 };
 use crate::reference::{HANDOVER, MOBILITY, POLICY};
+use crate::repeated::{At, Draws, Times, expand, is_repeated, links_to, times};
 use crate::trace::ReadFile;
 use crate::tree::Value;
 use crate::walk::{self, WalkDraft};
 use crate::words::ReadWord as _;
 
 /// The name of a link or node and where it is written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reference<'a> {
     pub(crate) name: &'a str,
     pub(crate) origin: Origin,
@@ -427,10 +428,16 @@ pub(crate) fn destination<'a>(field: &Field<'a>, problems: &mut Problems) -> Opt
     Some(To::Prefix(address, length))
 }
 
-/// A `[[handover]]` table.
-#[derive(Debug)]
+/// A handover of a `[[handover]]` table.
+#[derive(Clone, Debug)]
 pub(crate) struct HandoverDraft<'a> {
+    /// Index of the table.
+    pub(crate) table: usize,
     pub(crate) at: At,
+    /// The distance of those of the table, where it says `every`.
+    pub(crate) every: Option<Duration>,
+    /// Where runs draw the instants: how. Then `at` says only where that is written.
+    pub(crate) drawn: Option<Draws>,
     pub(crate) from: Reference<'a>,
     pub(crate) to: Reference<'a>,
     pub(crate) style: HandoverStyle,
@@ -443,29 +450,7 @@ pub(crate) struct HandoverDraft<'a> {
     pub(crate) announced: Option<Reference<'a>>,
 }
 
-/// The time of a handover.
-#[derive(Debug)]
-pub(crate) struct At {
-    pub(crate) time: Duration,
-    /// As an error message shows it.
-    pub(crate) written: String,
-    pub(crate) origin: Origin,
-    pub(crate) path: String,
-}
-
-impl At {
-    fn read(field: &Field<'_>, problems: &mut Problems) -> Option<Self> {
-        let time = field.duration(problems)?;
-        let written = field.node.value.describe();
-        Some(Self { time, written, origin: field.node.origin, path: field.path.clone() })
-    }
-
-    pub(crate) fn place(&self) -> (Origin, &str) {
-        (self.origin, &self.path)
-    }
-}
-
-/// A `[[handover]]` table with `every`.
+/// A `[[handover]]` table that sends many round their stations.
 #[derive(Debug)]
 pub(crate) struct RoundDraft<'a> {
     pub(crate) every: Duration,
@@ -477,18 +462,20 @@ pub(crate) struct RoundDraft<'a> {
     pub(crate) path: String,
 }
 
-/// Reads one element of `handover` if it has `every`, or a walk with times of its own, where stations are of a domain of micro-mobility or not; the inner `None` if something
-/// in it is wrong.
+/// Reads one element of `handover` if it sends many round their stations: with `every` where that is what moves here, or with a walk that has times of its own. Stations
+/// are of a domain of micro-mobility or not; the inner `None` if something in it is wrong.
 pub(crate) fn round<'a>(
     field: &Field<'a>,
-    in_domain: bool,
+    (many, in_domain): (bool, bool),
     files: &ReadFile<'_>,
     problems: &mut Problems,
 ) -> Option<Option<RoundDraft<'a>>> {
     let Value::Table(table) = &field.node.value else { return None };
     let has_times = table.get("walk").is_some_and(|walk| walk::has_times(&walk.value));
     if !has_times {
-        table.get("every")?;
+        // Of one mobile node they lead from link to link.
+        let is_of_one = !many && !in_domain && (table.get("from").is_some() || table.get("to").is_some());
+        table.get("every").filter(|_| !is_of_one)?;
     }
     let before = problems.count();
     let reader = field.reader(&HANDOVER, problems)?;
@@ -506,7 +493,7 @@ pub(crate) fn round<'a>(
         _ => given.positive_duration(problems),
     };
     reader.refuse(
-        &["at", "from", "to", "notice", "announced", "cancelled", "link_layer"],
+        &["at", "from", "to", "notice", "announced", "cancelled", "link_layer", "spacing", "least_spacing"],
         "with `every` the handovers lead round the stations, each mobile node in its own time",
         problems,
     );
@@ -573,17 +560,25 @@ pub(crate) fn round<'a>(
     Some(draft)
 }
 
-/// Reads one element of `handover`; `None` if something in it is wrong.
-pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<HandoverDraft<'a>> {
+/// Reads one element of `handover`, the table of this index, in a run of length `duration`: the handovers that it stands for; `None` if
+/// something in it is wrong.
+pub(crate) fn handover<'a>(
+    field: &Field<'a>,
+    table: usize,
+    duration: Option<Duration>,
+    problems: &mut Problems,
+) -> Option<Vec<HandoverDraft<'a>>> {
     let before = problems.count();
     let reader = field.reader(&HANDOVER, problems)?;
-    let at = reader.require("at", "a handover needs its time: at = \"12 s\"", problems);
-    let at = at.and_then(|field| At::read(&field, problems));
-    let mut link = |key: &str, expected: &str| {
-        reader.require(key, expected, problems).and_then(|field| Reference::read(&field, problems))
-    };
-    let from = link("from", "a handover needs the link it leaves: from = \"wavelan\"");
-    let to = link("to", "a handover needs the link it enters: to = \"gsm\"");
+    reader.refuse(
+        &["spread", "walk"],
+        "it is for the base stations of a domain: add [micro_mobility]",
+        problems,
+    );
+    let is_repeated = is_repeated(&reader);
+    let from = reader.require("from", "a handover needs the link it leaves: from = \"wavelan\"", problems);
+    let from = from.and_then(|field| Reference::read(&field, problems));
+    let to = links_to(&reader, is_repeated, problems);
     let style: HandoverStyle = word(&reader, "style", problems);
     let link_layer = link_layer(&reader, style, problems);
     let interruption = reader.get("interruption").map(|field| (field.duration(problems), field));
@@ -594,20 +589,29 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         let hint = "write style = \"break-before-make\", or leave `interruption` out".to_owned();
         field.wrong("make-before-break has no interruption", Some(hint), problems);
     }
+    let interruption = interruption.and_then(|(span, _)| span).unwrap_or_default();
     if style == HandoverStyle::BreakBeforeMake {
         reader.refuse(&["overlap"], "with break-before-make the links are never up together", problems);
     }
     let overlap = reader.get("overlap").and_then(|field| field.duration(problems));
     let queued = word(&reader, "queued", problems);
-    let notice = reader.get("notice").map(|field| (field.duration(problems), field));
-    if let (Some((Some(span), field)), Some(at)) = (&notice, &at)
-        && *span > at.time
+    let notice_given = reader.get("notice").map(|field| (field.duration(problems), field));
+    let notice = notice_given.as_ref().and_then(|(span, _)| *span).unwrap_or_default();
+    let longest = link_layer.map_or(interruption, |link_layer| link_layer.longest());
+    let span = longest.saturating_add(overlap.unwrap_or_default());
+    let times = times(&reader, (span, notice), duration, problems);
+    if let (Some((_, field)), Some(Times::Given(..))) = (&notice_given, &times)
+        && times.as_ref().is_some_and(|times| notice > times.first())
     {
         field.wrong("the notice must not lie before the beginning of the run", None, problems);
     }
+    if is_repeated {
+        let reason = "it is for a single handover: give that a table of its own";
+        reader.refuse(&["cancelled", "announced"], reason, problems);
+    }
     let cancelled = reader.get("cancelled").and_then(|field| {
         let cancelled = field.boolean(problems)?;
-        if cancelled && !matches!(notice, Some((Some(span), _)) if !span.is_zero()) {
+        if cancelled && notice.is_zero() {
             let hint = "add notice = \"500 ms\"".to_owned();
             field.wrong("what does not happen has to be announced at least", Some(hint), problems);
         }
@@ -621,7 +625,7 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         Some(cancelled)
     });
     let announced = reader.get("announced").and_then(|field| {
-        if !matches!(notice, Some((Some(span), _)) if !span.is_zero()) {
+        if notice.is_zero() {
             let hint = "add notice = \"500 ms\"".to_owned();
             field.wrong("what is announced is announced some time before", Some(hint), problems);
         }
@@ -630,19 +634,26 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
     if problems.count() > before {
         return None;
     }
-    let span =
-        |given: Option<(Option<Duration>, Field<'_>)>| given.and_then(|(span, _)| span).unwrap_or_default();
-    Some(HandoverDraft {
-        at: at?,
-        from: from?,
-        to: to?,
+    let (from, links, times) = (from?, to?, times?);
+    let at = match &times {
+        Times::Given(all, _) => all.first()?.clone(),
+        Times::Drawn(_, at) => at.clone(),
+    };
+    let one = HandoverDraft {
+        table,
+        at,
+        every: None,
+        drawn: None,
+        to: links.first()?.clone(),
+        from,
         style,
-        interruption: span(interruption),
+        interruption,
         link_layer,
         overlap,
         queued,
-        notice: span(notice),
+        notice,
         cancelled: cancelled.unwrap_or(false),
         announced,
-    })
+    };
+    Some(expand(one, &links, times))
 }

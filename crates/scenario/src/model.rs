@@ -56,6 +56,8 @@ pub struct Scenario {
     pub mobility: Option<Mobility>,
     /// In the order of time, none beyond the duration; empty without [`Scenario::mobility`].
     pub handovers: Vec<Handover>,
+    /// Handovers whose instants each run draws. What a world carries out has none any more: they are in `handovers` there.
+    pub poisson_handovers: Vec<PoissonHandovers>,
     /// TCP connections with their workload. Names are unique, and a path joins the ends of each.
     pub flows: Vec<Flow>,
     /// What is to help TCP across handovers, each once and in the order of the type. Empty means nothing, and is so
@@ -557,6 +559,23 @@ pub struct Handover {
     pub cancelled: bool,
     /// The link that is announced (`notice` is above zero) where that is wrong, neither `from` nor `to`.
     pub announced: Option<LinkId>,
+    /// Index of the `[[handover]]` table in the file, which may stand for several.
+    pub table: usize,
+    /// From each handover of the table to its next, where the table says `every`.
+    pub every: Option<Duration>,
+}
+
+/// Handovers of one mobile node at instants that each run draws, from the beginning to the end of the run: from one to the next, and from
+/// the beginning to the first, it takes `least` and an exponentially distributed time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoissonHandovers {
+    /// The handovers in their order, again and again, at least two: each leads on from where the one before has led. Their
+    /// [`Handover::at`] means nothing.
+    pub round: Vec<Handover>,
+    /// The mean of the distances, above `least`.
+    pub mean: Duration,
+    /// The least distance, no shorter than a handover takes and than its notice.
+    pub least: Duration,
 }
 
 impl Handover {

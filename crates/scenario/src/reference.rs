@@ -322,29 +322,62 @@ pub(crate) static POLICY: Section = Section {
 pub(crate) static HANDOVER: Section = Section {
     heading: "`[[handover]]`",
     noun: "a handover",
-    intro: "One table for each handover, in the order of time. With `make-before-break` the new link comes up at `at`, \
+    intro: "One table for each handover, in the order of time, or for several alike. With `make-before-break` the new link comes up at `at`, \
 the old one stays up, and the new one carries data from the moment its registration is accepted. With \
 `break-before-make` the old link goes down at `at` and the new one comes up after `interruption`, or what `link_layer` draws.\n\n\
-Where many move (`nodes` of `[mobility]`), one table with `every` instead of `at`, `from` and `to` sends each of them from \
+A table stands for several handovers of a mobile node where `at` is a list of instants, or where it has `every`. They lead from `from` to `to` and back, \
+again and again; with a list of links in `to` from one to the next, and from the last back to `from`:\n\n\
+```\n[[handover]]\nevery = \"20 s\"\nfrom = \"wifi\"\nto = \"lte\"\nstyle = \"break-before-make\"\ninterruption = \"100 ms\"\n```\n\n\
+The first one is at `at`, without it at `every`; the last is the last that is over before the run ends. With `spacing = \"poisson\"` each run draws their \
+instants from its seed: from the beginning to the first, and from each to the next, it takes `least_spacing` and a time of the exponential distribution, \
+`every` in the mean. `careof check` prints the instants of a first run, and each run tells its own in its events and in its `scenario.json`.\n\n\
+Where many move (`nodes` of `[mobility]`), one table with `every` and without `at`, `from` and `to` sends each of them from \
 station to station, round all of them. Mobile node *i* of *N* leaves for the first time at `every` · *i* / *N*, so that not all move at \
 once. A radio serves one station at a time: these handovers break before they make, and what is in the radio is dropped. Between base stations \
 of a domain (`[micro_mobility]`) they may overlap: each mobile node then has a second radio like the first (`NAME-second-1` and so on), and a \
 handover leads from one to the other.",
     keys: &[
-        key("at", "duration", "required without `every`", "Since the run began; before its end."),
-        key("from", "link name", "required without `every`", "The access link in use until then."),
-        key("to", "link name", "required without `every`", "The access link in use after it."),
+        key(
+            "at",
+            "duration or array of durations",
+            "required without `every`",
+            "Since the run began; before its end. An array stands for several handovers; with `every` it is the first one.",
+        ),
+        key(
+            "from",
+            "link name",
+            "required for mobile nodes that do not go round stations",
+            "The access link in use until then.",
+        ),
+        key(
+            "to",
+            "link name or array of link names",
+            "as `from`",
+            "The access link in use after it. An array names those that several handovers lead to one after the other.",
+        ),
         key(
             "every",
             "duration",
             "none",
-            "From one handover of a mobile node to its next, round the stations.",
+            "From one handover of a mobile node to its next: between the links of `from` and `to`, or round the stations.",
+        ),
+        key(
+            "spacing",
+            "word",
+            "`\"even\"`",
+            "With `every`, `from` and `to`: `\"even\"`, or `\"poisson\"` for drawn instants, of which `every` is the mean distance.",
+        ),
+        key(
+            "least_spacing",
+            "duration",
+            "what a handover takes, or its notice",
+            "With `spacing = \"poisson\"`: the least distance, below `every`.",
         ),
         key(
             "style",
             "word",
-            "`\"make-before-break\"`; with `every` `\"break-before-make\"`",
-            "`\"make-before-break\"` or `\"break-before-make\"`; with `every` only that, but in a domain: there `overlap` says which.",
+            "`\"make-before-break\"`; round stations `\"break-before-make\"`",
+            "`\"make-before-break\"` or `\"break-before-make\"`; round stations only that, but in a domain: there `overlap` says which.",
         ),
         key("interruption", "duration", "`\"0 s\"`", "Time without any link; only with `break-before-make`."),
         key(
@@ -380,7 +413,7 @@ comments. The name counts from the folder of the scenario, in `--set` from the f
         key(
             "queued",
             "word",
-            "`\"drain-late\"`; with `every` `\"drop\"`",
+            "`\"drain-late\"`; round stations `\"drop\"`",
             "What becomes of packets that wait for the old link: `\"drain-late\"` (they leave over it, if need be when \
 it is up again), `\"drop\"`, `\"drop-with-icmp\"` (the sender is told), `\"re-route\"` (what \
 still waits when the new path is registered takes that); `\"buffer-and-forward\"` (nothing leaves over the old link any more, all of \
@@ -409,6 +442,10 @@ it takes the new path) and `\"duplicate\"` (both) are known words that no world 
         ("time", "write `at`"),
         ("interval", "write `every`"),
         ("period", "write `every`"),
+        ("times", "write them in `at`: `at = [\"10 s\", \"25 s\"]`"),
+        ("poisson", "write `spacing = \"poisson\"` and `every`"),
+        ("mean", "write `every`"),
+        ("min_spacing", "write `least_spacing`"),
         ("gap", "write `interruption`"),
         ("outage", "write `interruption`"),
         ("soft", "write `style = \"make-before-break\"`"),
@@ -423,7 +460,8 @@ pub(crate) static FLOW: Section = Section {
     noun: "a flow",
     intro: "One table for each connection, of TCP, Multipath TCP or QUIC, and what it carries. A table whose `from` or `to` is a pattern stands for one \
 connection for each node of it, called `NAME-1`, `NAME-2`, …: `from = \"correspondent\", to = \"mobile-*\"`. Two patterns are \
-joined node by node: `from = \"sender-*\", to = \"receiver-*\"`.",
+joined node by node: `from = \"sender-*\", to = \"receiver-*\"`. With `count` it stands for as many connections between the same two nodes, \
+each with a port of its own.",
     keys: &[
         key(
             "name",
@@ -471,7 +509,18 @@ lists the programs of a scenario.",
             "`\"0 s\"`",
             "request-response: from a response's last byte to the next request.",
         ),
-        key("count", "whole number", "without end", "request-response: requests in all."),
+        key(
+            "requests",
+            "whole number or `\"endless\"`",
+            "without end",
+            "request-response: requests in all. With `count` it has to be given.",
+        ),
+        key(
+            "count",
+            "whole number",
+            "one connection",
+            "Makes connections `NAME-1`, `NAME-2`, …, all alike; not of programs and probes.",
+        ),
         key("rate", "rate", "required for paced", "Of the application's bytes."),
         key("message", "size", "required for paced", "Bytes written at a time."),
         key(
@@ -496,6 +545,8 @@ lists the programs of a scenario.",
         ("type", "write `kind`"),
         ("workload", "write `kind`"),
         ("bytes", "write `size`"),
+        ("parallel", "write `count`"),
+        ("connections", "write `count`"),
         ("end", "write `stop`"),
         ("window", "write it in the table of `tcp`: `tcp = { window = \"16 KiB\" }`"),
     ],

@@ -91,12 +91,12 @@ pub(crate) fn scenario(
     let micro = micro_given.as_ref().and_then(|field| micro_mobility(field, problems));
     let given = tables(&top, "handover", problems);
     let (mut handovers, mut rounds, mut unread) = (Vec::new(), Vec::new(), 0);
-    for field in &given {
-        match round(field, micro_given.is_some(), files, problems) {
+    for (table, field) in given.iter().enumerate() {
+        match round(field, (many, micro_given.is_some()), files, problems) {
             Some(Some(round)) => rounds.push(round),
             Some(None) => unread += 1,
-            None => match handover(field, problems) {
-                Some(handover) => handovers.push(handover),
+            None => match handover(field, table, duration, problems) {
+                Some(of_table) => handovers.extend(of_table),
                 None => unread += 1,
             },
         }
@@ -163,7 +163,7 @@ pub(crate) fn scenario(
         one_way: mobility.policy.iter().position(|rule| rule.method != Routing::ReverseTunnel),
         simultaneous_bindings: mobility.simultaneous_bindings,
         handovers: (unread == 0)
-            .then(|| handovers.iter().map(|handover| (handover.notice, handover.queued)).collect()),
+            .then(|| handovers.iter().map(|one| (one.table, one.notice, one.queued)).collect()),
     });
     let (assists, assist_except) = network.assists(assists, surroundings.as_ref(), problems);
     let mobility = mobility
@@ -171,7 +171,7 @@ pub(crate) fn scenario(
     // A handover that could not be read leaves a gap in the chain of links.
     let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.nodes.as_slice());
     network.give_addresses(&nodes, mobility.as_ref(), ip_version, problems);
-    let handovers = network.handovers(handovers, chain, duration, problems);
+    let (handovers, poisson_handovers) = network.handovers(handovers, chain, duration, problems);
     let flows = network.flows(flows, ip_version, problems);
 
     let duration = duration?;
@@ -189,6 +189,7 @@ pub(crate) fn scenario(
         media: network.media,
         mobility,
         handovers,
+        poisson_handovers,
         flows,
         assists,
         assist_except,

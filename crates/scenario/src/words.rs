@@ -112,6 +112,25 @@ pub fn kernel_edition(release: &str) -> Option<&'static str> {
     KernelEdition::of_kernel(release).map(KernelEdition::name)
 }
 
+/// How the handovers of a table that come again lie in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Spacing {
+    #[default]
+    Even,
+    Poisson,
+}
+
+impl Word for Spacing {
+    const WORDS: &'static [Self] = &[Self::Even, Self::Poisson];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Poisson => "poisson",
+        }
+    }
+}
+
 /// How stations share a medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum MediumKind {

@@ -8,8 +8,8 @@ use careof_metrics::FlowMetrics;
 use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
     AgentPlan, Captures, Digest, FlowId, InterfaceIndex, Locator, NodeId, Observation, OneWayId, Plan, Side,
-    Unwrapped, Workload, attached_first, down_of, handovers_of, lay_out, measured_name, measured_senders,
-    migrates, names, port, refuse_what_no_world_can, stall_threshold, up_of,
+    Unwrapped, Workload, attached_first, down_of, drawn, handovers_of, lay_out, measured_name,
+    measured_senders, migrates, names, port, refuse_what_no_world_can, stall_threshold, up_of,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{Config, CongestionControl, Connection, Role as TcpRole};
@@ -39,6 +39,7 @@ impl Simulation {
         run: u64,
         observation: Observation,
     ) -> Result<Self, WorldError> {
+        scenario = drawn(scenario, run);
         refuse_what_no_world_can(&scenario)?;
         refuse_what_is_a_kernels(&scenario)?;
         let topology = lay_out(&scenario);

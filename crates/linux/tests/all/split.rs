@@ -140,7 +140,7 @@ fn requests_and_responses_pass_a_relay_both_ways() {
     let flows = |pace| {
         format!(
             "[[flow]]\nname = \"pages\"\nfrom = \"mobile\"\nto = \"correspondent\"\nkind = \"request-response\"\n\
-         request = \"400 B\"\nresponse = \"30 kB\"\nthink = \"50 ms\"\ncount = 20\ntcp = {}\n",
+         request = \"400 B\"\nresponse = \"30 kB\"\nthink = \"50 ms\"\nrequests = 20\ntcp = {}\n",
             kernel(pace)
         )
     };

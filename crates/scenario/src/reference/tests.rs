@@ -446,6 +446,14 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             vec![
                 ("at", "at=13 s"),
                 (
+                    "spacing",
+                    "every=10 s\nhandover=[{ every = \"10 s\", from = \"wifi\", to = \"wifi2\", spacing = \"poisson\" }]",
+                ),
+                (
+                    "least_spacing",
+                    "every=10 s\nhandover=[{ every = \"10 s\", from = \"wifi\", to = \"wifi2\", spacing = \"poisson\", least_spacing = \"2 s\" }]",
+                ),
+                (
                     "every",
                     concat!(
                         "every=10 s\nhandover=[{ every = \"10 s\" }]\nmobility.nodes=2\nflow.bulk.to=mobile-*\n",
@@ -481,7 +489,8 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("request", "asked.request=2 B"),
                 ("response", "asked.response=2 B"),
                 ("think", "asked.think=2 s"),
-                ("count", "asked.count=2"),
+                ("requests", "asked.requests=2"),
+                ("count", "bulk.count=2"),
                 ("rate", "paced.rate=2 kbit/s"),
                 ("message", "paced.message=2 B"),
                 ("command", "bulk={ from = \"a\", to = \"b\", command = \"curl {b}\" }"),

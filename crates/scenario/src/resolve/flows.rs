@@ -50,14 +50,25 @@ impl Network {
             };
             let patterns =
                 [&draft.from, &draft.to].map(|end| end.as_ref().is_some_and(|end| is_pattern(end.name)));
-            let of = all_from.len().max(all_to.len());
+            let nodes = all_from.len().max(all_to.len());
+            if let (Some((count, origin, path)), true) = (&draft.count, patterns.contains(&true)) {
+                let expected = "a table with a pattern stands for a flow for each node of it";
+                problems.add(
+                    (*origin, path),
+                    count.to_string(),
+                    expected,
+                    Some("leave `count` out".to_owned()),
+                );
+                continue;
+            }
+            let of = draft.count.as_ref().map_or(nodes, |(count, ..)| *count);
             if patterns == [true, true] && all_from.len() != all_to.len() {
                 let expected =
                     format!("node by node, and of those it is to be joined to there are {}", all_from.len());
                 problems.add(written.place(), format!("{} nodes", all_to.len()), expected, None);
                 continue;
             }
-            let is_copied = patterns.contains(&true);
+            let is_copied = patterns.contains(&true) || draft.count.is_some();
             let start = draft.from.as_ref().map_or("", |from| from.name);
             for (number, (from, to)) in all_from
                 .iter()

@@ -10,11 +10,12 @@ use crate::link::LinkDraft;
 use crate::micro_mobility::MicroDraft;
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference};
 use crate::model::{
-    Handover, HandoverStyle, Link, LinkId, MobileNode, Mobility, MovementDetection, NodeId, PolicyRule,
-    Protocol, Role,
+    Handover, HandoverStyle, Link, LinkId, MobileNode, Mobility, MovementDetection, NodeId, PoissonHandovers,
+    PolicyRule, Protocol, Role,
 };
 use crate::multipath::MultipathDraft;
 use crate::node::NodeDraft;
+use crate::repeated::Draws;
 use crate::tree::quote;
 use crate::units;
 
@@ -213,8 +214,12 @@ impl Network {
         nodes: Option<&[MobileNode]>,
         duration: Option<Duration>,
         problems: &mut Problems,
-    ) -> Vec<Handover> {
+    ) -> (Vec<Handover>, Vec<PoissonHandovers>) {
         let mut handovers = Vec::new();
+        let mut poisson: Vec<PoissonHandovers> = Vec::new();
+        // Of a table that stands for several, what is wrong is said once.
+        let mut wrong_table = None;
+        let mut tables: BTreeMap<Option<NodeId>, (usize, bool)> = BTreeMap::new();
         let mut active: BTreeMap<NodeId, LinkId> =
             nodes.unwrap_or_default().iter().map(|mobile| (mobile.node, mobile.start)).collect();
         let mut over: BTreeMap<Option<NodeId>, Duration> = BTreeMap::new();
@@ -223,12 +228,22 @@ impl Network {
             _ => None,
         };
         for draft in drafts {
+            if wrong_table == Some(draft.table) {
+                continue;
+            }
+            let before = problems.count();
             let at = &draft.at;
             let named = self.links.iter().find(|link| link.access && link.name == draft.from.name);
             let mobile = only.or(named.map(|link| link.ends[1]));
             let longest = draft.link_layer.map_or(draft.interruption, |link_layer| link_layer.longest());
             let ends = at.time.saturating_add(longest).saturating_add(draft.overlap.unwrap_or_default());
-            if let Some(duration) = duration.filter(|duration| ends >= *duration) {
+            let is_drawn = draft.drawn.is_some();
+            let (first_table, has_drawn) = *tables.entry(mobile).or_insert((draft.table, is_drawn));
+            if first_table != draft.table && (is_drawn || has_drawn) {
+                let expected = "a mobile node whose handovers are drawn has one [[handover]]";
+                problems.add(at.place(), "another table", expected, None);
+            }
+            if let Some(duration) = duration.filter(|duration| !is_drawn && ends >= *duration) {
                 let found = if at.time >= duration {
                     at.written.clone()
                 } else {
@@ -237,7 +252,7 @@ impl Network {
                 let expected = format!("the run ends at {}", units::duration(duration));
                 problems.add(at.place(), found, expected, Some("raise `duration` or lower `at`".to_owned()));
             }
-            if let Some(free) = over.get(&mobile).filter(|free| at.time <= **free) {
+            if let Some(free) = over.get(&mobile).filter(|free| !is_drawn && at.time <= **free) {
                 let over = units::duration(*free);
                 let expected =
                     format!("handovers stand in the order of time, and the one before is over at {over}");
@@ -251,6 +266,7 @@ impl Network {
             };
             let (Some(from), Some(to), Some(mobile)) = (from, to, mobile) else {
                 active.clear();
+                wrong_table = Some(draft.table);
                 continue;
             };
             if from == to {
@@ -273,7 +289,10 @@ impl Network {
                 *active = to;
             }
             debug_assert!(draft.style == HandoverStyle::BreakBeforeMake || draft.interruption.is_zero());
-            handovers.push(Handover {
+            if problems.count() > before {
+                wrong_table = Some(draft.table);
+            }
+            let handover = Handover {
                 at: at.time,
                 from,
                 to,
@@ -287,9 +306,20 @@ impl Network {
                 address_changes: self.anchor_differs(from, to),
                 cancelled: draft.cancelled,
                 announced,
-            });
+                table: draft.table,
+                every: draft.every,
+            };
+            match (draft.drawn, poisson.last_mut()) {
+                (None, _) => handovers.push(handover),
+                (Some(_), Some(last)) if last.round.iter().any(|one| one.table == draft.table) => {
+                    last.round.push(handover);
+                }
+                (Some(Draws { mean, least }), _) => {
+                    poisson.push(PoissonHandovers { round: vec![handover], mean, least });
+                }
+            }
         }
-        handovers
+        (handovers, poisson)
     }
 
     /// The access link that is announced in place of that to which a handover leads.

@@ -9,5 +9,6 @@ mod micro_mobility;
 mod multipath;
 mod nodes;
 mod ready_scenarios;
+mod repeated;
 mod resolution;
 mod traces;

@@ -276,7 +276,7 @@ fn workloads_are_read() {
         Workload::Paced { rate: DataRate::from_kilobits_per_second(64), message: 160, size: None }
     );
     assert_eq!(
-        workload("kind = \"request-response\"\nrequest = \"400 B\"\nresponse = \"30 kB\"\ncount = 5"),
+        workload("kind = \"request-response\"\nrequest = \"400 B\"\nresponse = \"30 kB\"\nrequests = 5"),
         Workload::RequestResponse { request: 400, response: 30_000, think: Duration::ZERO, count: Some(5) }
     );
 }

@@ -401,7 +401,8 @@ fn every_workload_delivers_what_it_was_asked_for() {
     let flow = only_flow(&stopped);
     assert!(!flow.complete && flow.last_delivery.unwrap() < Instant::from_millis(2_200), "{flow:?}");
 
-    let mut web = WALK.replace("kind = \"bulk\"", "kind = \"request-response\"\ncount = 5\nthink = \"1 s\"");
+    let mut web =
+        WALK.replace("kind = \"bulk\"", "kind = \"request-response\"\nrequests = 5\nthink = \"1 s\"");
     web.push_str("request = \"300 B\"\nresponse = \"20 kB\"\n");
     let web = run(&web, &[]);
     let names: Vec<_> = web.flows.iter().map(|flow| (flow.name.as_str(), flow.bytes_delivered)).collect();
