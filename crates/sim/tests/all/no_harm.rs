@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::common::balanced;
+use crate::common::{balanced, finish};
 use crate::random_worlds::{pick, worlds};
 use careof_base::{Instant, RandomStream};
 use careof_scenario::Scenario;
@@ -157,6 +157,50 @@ fn a_download_is_not_worse_off_half_a_minute_after_a_handover_either() {
         let [with, without] =
             ["default", "none"].map(|assist| delivered_within(40_000, &text, assist, 10_000));
         assert!(with >= without, "{congestion}: {with} bytes with assists, {without} without");
+    }
+}
+
+/// A mobile node that goes on and on, a second or so without a path each time: what a replay repairs no sender slows down for, so that nothing but
+/// its advertised window keeps it from filling the agent's store.
+const ROUND_AND_ROUND: &str = r#"
+duration = "100 s"
+[links]
+server = { rate = "10 Mbit/s", delay = "2 ms", queue = "50 packets", between = ["correspondent", "home-agent"] }
+uplink = { rate = "10 Mbit/s", delay = "2 ms", queue = "50 packets", between = ["home-agent", "gateway"] }
+cell = { rate = "10 Mbit/s", delay = "2 ms", queue = "50 packets", between = ["gateway", "station-*"], count = 21 }
+radio = { rate = "2 Mbit/s", delay = "2 ms", queue = "50 packets", between = ["station-*", "mobile-*"] }
+[mobility]
+nodes = 1
+[[handover]]
+every = "4800 ms"
+interruption = "400 ms"
+[[flow]]
+name = "bulk"
+from = "correspondent"
+to = "mobile-1"
+kind = "bulk"
+"#;
+
+#[test]
+fn a_download_is_not_worse_off_by_default_assists_after_a_row_of_handovers() {
+    for congestion in ["cubic", "reno", "bbr"] {
+        let flow = |assist: &str| {
+            let words = [format!("assist={assist}"), format!("flow.bulk.tcp.congestion={congestion}")];
+            let scenario = Scenario::parse("round.toml", ROUND_AND_ROUND, &words)
+                .unwrap_or_else(|errors| panic!("{errors}"));
+            let simulation = Simulation::new(scenario, "round.toml", 0, Observation::default()).unwrap();
+            finish(simulation).0.flows.remove(0)
+        };
+        let [with, without] = ["default", "none"].map(flow);
+        assert!(
+            with.bytes_delivered >= without.bytes_delivered
+                && with.longest_silence <= without.longest_silence,
+            "{congestion}: {} bytes with assists, {} without; {:?} and {:?} of silence",
+            with.bytes_delivered,
+            without.bytes_delivered,
+            with.longest_silence,
+            without.longest_silence
+        );
     }
 }
 
