@@ -95,7 +95,7 @@ class Network:
 
         Instants that are drawn are those of repetition 0.
         """
-        listed = self.overview.get("drawn_handovers", self.scenario["handovers"])
+        listed: list[Json] = self.overview.get("drawn_handovers") or self.scenario["handovers"]
         rows = [
             [
                 text.seconds(one["at_ns"] / 1e9),
