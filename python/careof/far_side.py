@@ -85,6 +85,7 @@ class _Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         # HTTPServer would look for the name of the address, and there is nobody to ask.
         self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def handle_error(self, *_: object) -> None:

@@ -319,8 +319,8 @@ class World:
         """How a run on Linux hosts goes; None once it is over, and of simulated ones.
 
         ``at_s``, the ``link`` of the first mobile node and whether it is ``ready`` there, ``delivered_bytes`` and
-        ``queued_packets`` of that link, to the mobile node and from it, ``round_trip_s``, ``handovers`` begun and
-        ``next_handover_s``.
+        ``queued_packets`` of that link, to the mobile node and from it, ``round_trip_s``, ``programs`` started,
+        ``handovers`` begun and ``next_handover_s``.
         """
         with _no_panic():
             found = self._native.live()

@@ -81,12 +81,19 @@ def run(shell: Shell, remark: Callable[[str], None]) -> int:
     own = native.OwnProgram(
         _FLOW,
         list(shell.words) or [os.environ.get("SHELL") or "/bin/sh"],
-        {"CAREOF_CORRESPONDENT": far, "CAREOF_MOBILE": addresses[node], "CAREOF_HTTP": f"http://{host}/"},
+        {
+            "CAREOF_CORRESPONDENT": far,
+            "CAREOF_MOBILE": addresses[node],
+            "CAREOF_HTTP": f"http://{host}/",
+            # A proxy of this machine cannot be reached from there.
+            "no_proxy": "*",
+            "NO_PROXY": "*",
+        },
     )
     native.check(name, text, overrides)
     native.prepare("linux")
     with (
-        _deaf(),
+        _deaf() as interrupted,
         native.World(
             "linux", name, text, overrides, seed=shell.seed, repetition=shell.repetition, trace=False, own=own
         ) as world,
@@ -97,15 +104,19 @@ def run(shell: Shell, remark: Callable[[str], None]) -> int:
             remark(f"at {node} ({addresses[node]}); the far side is {peer}, {far}: {own.environment['CAREOF_HTTP']}")
         line = LiveLine(None if shell.quiet else sys.stderr, world.live, in_title=not shell.words)
         try:
-            return _wait(world, line)
+            return _wait(world, line, interrupted)
         finally:
             line.clear()
 
 
-def _wait(world: native.World, line: LiveLine) -> int:
+def _wait(world: native.World, line: LiveLine, interrupted: list[int]) -> int:
     now, end = 0.0, world.duration_s
     while now < end:
         now = world.advance(now + _SLICE_S)
+        if interrupted:
+            interrupted.clear()
+            if not (world.live() or {"programs": 1})["programs"]:
+                raise KeyboardInterrupt("interrupted before the program had started; nothing was left behind")
         for program in world.take_programs():
             if program["which"] == "command":
                 return int(program["status"])
@@ -147,15 +158,16 @@ def _server(address: str, directory: Path | None) -> list[str]:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Leave the keys that interrupt to the program, which is in the same group of the terminal.
+def _deaf() -> Iterator[list[int]]:
+    """Leave the keys that interrupt to the program, in the same group of the terminal; says which were pressed.
 
     A handler, since a signal that is ignored would stay so in the program.
     """
     kinds = (signal.SIGINT, signal.SIGQUIT)
-    before = [signal.signal(kind, lambda *_: None) for kind in kinds]
+    pressed: list[int] = []
+    before = [signal.signal(kind, lambda number, _: pressed.append(number)) for kind in kinds]
     try:
-        yield
+        yield pressed
     finally:
         for kind, handler in zip(kinds, before, strict=True):
             signal.signal(kind, handler)

@@ -163,6 +163,8 @@ pub(crate) struct Director {
     pub(crate) late: Vec<Report>,
     pub(crate) run: u64,
     pub(crate) file: String,
+    /// How many programs were started.
+    pub(crate) programs: usize,
     /// The smoothed round trip that was told last.
     pub(crate) round_trip: Option<Duration>,
 }
@@ -323,6 +325,7 @@ impl Director {
                 if let ApplicationEvent::Opening { ends: Some(ends), .. } = &event {
                     self.look_into(flow, *ends);
                 }
+                self.programs += usize::from(matches!(event, ApplicationEvent::Opening { ends: None, .. }));
                 self.books.note(at, Record::Application { flow, event });
             }
             Report::Relay { flow, at, what, bytes } => {

@@ -22,6 +22,8 @@ pub struct Live {
     pub queued: [u64; 2],
     /// The smoothed round trip of the connection that was looked at last.
     pub round_trip: Option<Duration>,
+    /// Programs of flows that have been started; servers do not count.
+    pub programs: usize,
     /// Handovers that have begun.
     pub handovers: usize,
     /// When the next one begins, if there is another one.
@@ -53,6 +55,7 @@ impl Director {
             delivered_bytes: ways.map(|ways| ways.map(|way| way.link.delivered_bytes)).unwrap_or_default(),
             queued: ways.map(|ways| ways.map(|way| way.queued)).unwrap_or_default(),
             round_trip: self.round_trip,
+            programs: self.programs,
             handovers: done.iter().filter(begins).count(),
             next_handover: coming.iter().find(begins).map(|(at, _)| *at),
         })

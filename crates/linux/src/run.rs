@@ -241,6 +241,7 @@ impl LinuxRun {
             late: Vec::new(),
             run,
             file: file.to_owned(),
+            programs: 0,
             round_trip: None,
         };
         let director =

@@ -377,7 +377,7 @@ impl PyWorld {
             serde_json::json!({
                 "at_s": live.at.as_secs_f64(), "link": live.link, "ready": live.is_ready,
                 "delivered_bytes": live.delivered_bytes, "queued_packets": live.queued,
-                "round_trip_s": live.round_trip.map(|rtt| rtt.as_secs_f64()), "handovers": live.handovers,
+                "round_trip_s": live.round_trip.map(|rtt| rtt.as_secs_f64()), "handovers": live.handovers, "programs": live.programs,
                 "next_handover_s": live.next_handover.map(Instant::as_secs_f64),
             })
         });

@@ -33,7 +33,7 @@ kind = "request-response"
 request = "400 B"
 response = "3 kB"
 think = "20 ms"
-count = 5
+requests = 5
 [[flow]]
 name = "voice"
 from = "client"

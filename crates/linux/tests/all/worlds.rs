@@ -109,7 +109,7 @@ kind = "request-response"
 request = "400 B"
 response = "3 kB"
 think = "50 ms"
-count = 5
+requests = 5
 tcp = { variant = "kernel", congestion = "reno" }
 "#;
 

@@ -140,7 +140,7 @@ fn requests_and_responses_and_paced_messages_are_carried() {
         "flow.kind=request-response",
         "flow.request=400 B",
         "flow.response=60 kB",
-        "flow.count=10",
+        "flow.requests=10",
         "flow.from=mobile",
         "flow.to=correspondent",
     ];

@@ -238,7 +238,7 @@ fn both_directions_of_a_dialogue_pass() {
         "flow.bulk.kind=request-response",
         "flow.bulk.request=40 kB",
         "flow.bulk.response=300 kB",
-        "flow.bulk.count=25",
+        "flow.bulk.requests=25",
     ];
     for direction in [&[][..], &UPLOAD] {
         let summary = run(&[&[SPLIT][..], &dialogue, direction].concat());
