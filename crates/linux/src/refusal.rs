@@ -109,6 +109,14 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         });
     }
     if let Some(mobility) = &scenario.mobility {
+        if let Some(relay) = mobility.multipath.as_ref().and_then(|multipath| multipath.relays.first()) {
+            return Err(WorldError::Unsupported {
+                key: format!("nodes.{}.role", scenario.node(relay.node).name),
+                found: "\"relay\"".to_owned(),
+                remedy: "the hosts of this world lend no links: leave it out, or use the simulator"
+                    .to_owned(),
+            });
+        }
         if mobility.care_of == CareOf::Dhcp {
             return Err(WorldError::Unsupported {
                 key: "mobility.care_of".to_owned(),

@@ -2,7 +2,7 @@
 
 use core::net::Ipv4Addr;
 
-use careof_base::{Duration, RandomStream};
+use careof_base::{DataRate, Duration, RandomStream};
 use careof_mobility::v4::{
     AdvertiserConfig, BindingAuthority, CareOfChoice, ConfigError, CorrespondentNodeConfig, DeliveryMethod,
     EncapsulationChoice, ForeignAgentConfig, ForeignLink, HomeAgentConfig, InterfaceConfig, InterfaceId,
@@ -10,8 +10,8 @@ use careof_mobility::v4::{
     PolicyTable, Prefix, ReplayProtection, SecurityAssociation, Selection, ServedMobileNode, WallClock,
 };
 use careof_scenario::{
-    CareOf, Destination, Discovery, Encapsulation, Flow, KnownRate, LinkId, Mobility, MovementDetection,
-    Protocol, Replay, Role, Routing, Scenario,
+    CareOf, Destination, Discovery, Encapsulation, Flow, KnownRate, Link, LinkId, Mobility,
+    MovementDetection, Protocol, Replay, Role, Routing, Scenario,
 };
 use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
@@ -268,22 +268,23 @@ fn mobile_interfaces(
     mobility: &Mobility,
     report_paths: bool,
 ) -> Vec<InterfaceConfig> {
+    let relays = mobility.multipath.as_ref().map_or(&[][..], |multipath| &multipath.relays);
+    let relay_on = |link: LinkId| relays.iter().find(|relay| relay.cluster == link);
     let path = |link: LinkId| {
-        if report_paths || mobility.leave_bad_paths {
+        if let Some(relay) = relay_on(link) {
+            // What it says of itself, which is all that the mobile node knows.
+            let downlink = relay.claims.or(told_rate(scenario.link(relay.link), |link| link.down.rate));
+            PathProperties { downlink, ..PathProperties::default() }
+        } else if report_paths || mobility.leave_bad_paths {
             path_to_home_agent(scenario, topology, link, algorithm(mobility))
         } else {
-            let link = scenario.link(link);
-            let downlink = match link.known_rate {
-                KnownRate::True => Some(link.down.rate),
-                KnownRate::Unknown => None,
-                KnownRate::Told(rate) => Some(rate),
-            };
+            let downlink = told_rate(scenario.link(link), |link| link.down.rate);
             PathProperties { downlink, ..PathProperties::default() }
         }
     };
     let link_of = |i: &crate::topology::Interface| LinkId(i.out.0 as usize / 2);
     let interface = |(n, i): (usize, &crate::topology::Interface)| InterfaceConfig {
-        relay: false,
+        relay: relay_on(link_of(i)).is_some(),
         id: InterfaceId(n as u16),
         care_of: match mobility.care_of {
             CareOf::CoLocated | CareOf::Dhcp => CareOfChoice::CoLocated,
@@ -296,6 +297,15 @@ fn mobile_interfaces(
         address: None,
     };
     topology.place(node).interfaces.iter().enumerate().map(interface).collect()
+}
+
+/// What is told of the rate of a direction of an access link.
+pub(crate) fn told_rate(link: &Link, direction: impl Fn(&Link) -> DataRate) -> Option<DataRate> {
+    match link.known_rate {
+        KnownRate::True => Some(direction(link)),
+        KnownRate::Unknown => None,
+        KnownRate::Told(rate) => Some(rate),
+    }
 }
 
 /// How a link stands in the mobile node's order: the first is the best; where there is no order all are equal.

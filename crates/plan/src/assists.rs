@@ -39,7 +39,7 @@ pub fn assists(scenario: &Scenario, topology: &Topology, node: NodeId) -> Option
         Role::Host if is_access_router(topology, node) && scenario.assists.contains(&Assist::Ebsn) => {
             return Some(Config::none(Place::ForeignAgent));
         }
-        Role::Correspondent | Role::Host => return None,
+        Role::Correspondent | Role::Relay | Role::Host => return None,
     };
     let mut config = Config::none(place);
     let mut is_used = false;

@@ -83,6 +83,8 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
 /// Those of the mobile nodes that move by themselves.
 fn home_networks<'a>(scenario: &'a Scenario, mobility: &'a Mobility) -> Vec<HomeNetwork<'a>> {
     let name = |node| scenario.node(node).name.as_str();
+    let relays = mobility.multipath.iter().flat_map(|multipath| &multipath.relays);
+    let relays: Vec<&str> = relays.map(|relay| name(relay.node)).collect();
     let of_one_agent = mobility.nodes.chunk_by(|one, other| one.home_agent == other.home_agent);
     let network = |mobile_nodes: &'a [MobileNode]| {
         let agent = scenario.node(mobile_nodes[0].home_agent);
@@ -91,6 +93,7 @@ fn home_networks<'a>(scenario: &'a Scenario, mobility: &'a Mobility) -> Vec<Home
         HomeNetwork {
             home_agent: &agent.name,
             mobile_nodes: mobile_nodes.iter().map(|one| name(one.node)).collect(),
+            relays: relays.clone(),
             link: mobility.home.map(|home| scenario.link(home).name.as_str()),
             network: agent.home_prefix.and_then(of_ipv4),
             agent_host: place_in(agent, agent.home_prefix).unwrap_or(1),
@@ -101,6 +104,7 @@ fn home_networks<'a>(scenario: &'a Scenario, mobility: &'a Mobility) -> Vec<Home
     let regional = |one: &'a AnchorPoint| HomeNetwork {
         home_agent: name(one.node),
         mobile_nodes: Vec::new(),
+        relays: Vec::new(),
         link: None,
         network: None,
         agent_host: 1,

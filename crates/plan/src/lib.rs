@@ -35,6 +35,7 @@ mod overview;
 mod own_address;
 mod path;
 mod refusal;
+mod relays;
 mod room;
 mod script;
 mod sequence;
@@ -72,6 +73,7 @@ pub use overview::{
 pub use own_address::{client_of, migrates};
 pub use path::{Tunnelling, first_peer, new_path};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
+pub use relays::RelayPlan;
 pub use room::leaves_room;
 pub use script::{Step, attached_first, drawn, fate_of_queue, handovers_of, is_told, steps};
 pub use sequence::Unwrapped;

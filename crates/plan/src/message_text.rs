@@ -3,6 +3,7 @@
 use core::net::Ipv4Addr;
 
 use careof_mobility::multipath::PATH_PORT;
+use careof_mobility::multipath::alliance::CLUSTER_PORT;
 use careof_wire::dhcp::{self, DhcpMessage};
 use careof_wire::icmp::{IcmpMessage, RouterAdvertisement};
 use careof_wire::ipv4::Ipv4Header;
@@ -10,7 +11,7 @@ use careof_wire::mip4::{
     BindingAcknowledge, BindingUpdate, Message, PathProbeKind, RegistrationReply, RegistrationRequest,
 };
 use careof_wire::protocol;
-use careof_wire::shake::{PathFeedback, ShakeMessage};
+use careof_wire::shake::{Alliance, PathFeedback, ShakeMessage};
 use careof_wire::udp::UdpHeader;
 
 /// The name and the gist of a signalling datagram.
@@ -21,10 +22,12 @@ pub fn describe(header: &Ipv4Header, payload: &[u8]) -> (&'static str, String) {
                 Ok(message) => (message.kind.name(), dhcp_text(&message)),
                 Err(error) => ("Malformed", error.to_string()),
             },
-            Ok((udp, payload)) if udp.destination_port == PATH_PORT => match ShakeMessage::parse(payload) {
-                Ok(received) => shake_text(&received.message),
-                Err(error) => ("Malformed", error.to_string()),
-            },
+            Ok((udp, payload)) if [PATH_PORT, CLUSTER_PORT].contains(&udp.destination_port) => {
+                match ShakeMessage::parse(payload) {
+                    Ok(received) => shake_text(&received.message),
+                    Err(error) => ("Malformed", error.to_string()),
+                }
+            }
             Ok((_, payload)) => match Message::parse(payload) {
                 Ok(Message::Request(request)) => ("RegistrationRequest", request_text(&request)),
                 Ok(Message::Reply(reply)) => ("RegistrationReply", reply_text(&reply)),
@@ -98,12 +101,22 @@ fn acknowledge_text(acknowledge: &BindingAcknowledge) -> String {
 
 fn shake_text(message: &ShakeMessage) -> (&'static str, String) {
     match message {
-        ShakeMessage::Advertisement(_) => ("ClusterAdvertisement", String::new()),
-        ShakeMessage::Request(_) => ("AllianceRequest", String::new()),
-        ShakeMessage::Reply(_) => ("AllianceReply", String::new()),
-        ShakeMessage::Withdrawal(_) => ("AllianceWithdrawal", String::new()),
+        ShakeMessage::Advertisement(lends) => {
+            let willing = if lends.willing { "willing" } else { "not willing" };
+            let text =
+                format!("{willing}, link {}, cost {}, {} places", lends.outside, lends.cost, lends.clients);
+            ("ClusterAdvertisement", text)
+        }
+        ShakeMessage::Request(alliance) => ("AllianceRequest", alliance_text(alliance)),
+        ShakeMessage::Reply(alliance) => ("AllianceReply", alliance_text(alliance)),
+        ShakeMessage::Withdrawal(alliance) => ("AllianceWithdrawal", alliance_text(alliance)),
         ShakeMessage::Feedback(feedback) => ("PathFeedback", feedback_text(feedback)),
     }
+}
+
+fn alliance_text(alliance: &Alliance) -> String {
+    let Alliance { code, lifetime, home_address, relay, .. } = alliance;
+    format!("{code}, home {home_address}, relay {relay}, lifetime {lifetime} s")
 }
 
 fn feedback_text(feedback: &PathFeedback) -> String {

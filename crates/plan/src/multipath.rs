@@ -2,19 +2,20 @@
 
 use core::net::IpAddr;
 
+use careof_base::DataRate;
 use careof_link::Config as LinkConfig;
 use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::multipath::{
     BondConfig, BondEvent, DelayReading, DispersionConfig, PathChange, PathConfig, PathId, PathSet,
     RatioReading, ReplayConfig, ResequencerConfig, Rule, Rules, Scheduler, Treatment,
 };
-use careof_scenario::{
-    Destination, Dispersion, KnownRate, Link, LinkId, Multipath, PathRule, Resequencing, Scenario,
-};
+use careof_scenario::{Destination, Dispersion, LinkId, Multipath, PathRule, Resequencing, Scenario};
 use careof_wire::mip4::Spi;
 
+use crate::agents::told_rate;
 use crate::layout::stream;
 use crate::locator::Locator;
+use crate::relays::RelayPlan;
 use crate::topology::{InterfaceIndex, NodeId, OneWayId, Topology, down_of, up_of};
 
 /// The SPI of the key of messages about paths.
@@ -33,8 +34,10 @@ pub struct MultipathPlan {
     pub disperses_uplink: bool,
     /// Of the home agent, and of the mobile node.
     pub ends: [BondConfig; 2],
-    /// The paths, in the order of the scenario.
+    /// The paths, the mobile node's own in the order of the scenario and then those through relays.
     pub paths: Vec<PlannedPath>,
+    /// The relays, in the order of the scenario.
+    pub relays: Vec<RelayPlan>,
 }
 
 impl MultipathPlan {
@@ -57,12 +60,14 @@ impl MultipathPlan {
 pub struct PlannedPath {
     /// What both ends call it: the number of the mobile node's interface, by which registrations name it.
     pub id: PathId,
-    /// The access link.
+    /// The access link, or that which a relay lends.
     pub link: LinkId,
-    /// The mobile node's interface there.
+    /// The mobile node's interface there, or that towards the relay.
     pub interface: InterfaceIndex,
-    /// Its address there.
+    /// Its address on the link, or the relay's.
     pub care_of: Locator,
+    /// Which of [`MultipathPlan::relays`] it leads through.
+    pub relay: Option<usize>,
     /// What the home agent is told, and what the mobile node.
     pub configs: [PathConfig; 2],
 }
@@ -74,7 +79,8 @@ pub fn multipath(scenario: &Scenario, topology: &Topology, run: u64) -> Option<M
     let multipath = mobility.multipath.as_ref()?;
     let home = topology.homes.first()?;
     let mobile = home.first;
-    let paths: Vec<PlannedPath> = multipath
+    let relays = crate::relays::relays(scenario, topology, run, multipath, mobile);
+    let mut paths: Vec<PlannedPath> = multipath
         .paths
         .iter()
         .filter_map(|path| {
@@ -82,7 +88,7 @@ pub fn multipath(scenario: &Scenario, topology: &Topology, run: u64) -> Option<M
             let place = topology.place(mobile);
             let index = place.interfaces.iter().position(|one| one.out == up_of(path.link))?;
             let told = |config: &LinkConfig| PathConfig {
-                rate: told_rate(link, config),
+                rate: told_rate(link, |_| config.rate),
                 cost: path.cost,
                 weight: path.weight,
                 ..PathConfig::default()
@@ -92,10 +98,29 @@ pub fn multipath(scenario: &Scenario, topology: &Topology, run: u64) -> Option<M
                 link: path.link,
                 interface: InterfaceIndex(index as u16),
                 care_of: place.interfaces.get(index)?.address,
+                relay: None,
                 configs: [told(&link.down), told(&link.up)],
             })
         })
         .collect();
+    paths.extend(relays.iter().enumerate().filter_map(|(index, relay)| {
+        // What a relay says of its rate is its word alone: only the rule of the paper, which measures none, takes it.
+        let believed = multipath.dispersion == Dispersion::Dq;
+        let told = |rate: Option<DataRate>| PathConfig {
+            rate: rate.filter(|_| believed),
+            cost: relay.relay.cost,
+            weight: 1,
+            ..PathConfig::default()
+        };
+        Some(PlannedPath {
+            id: PathId::new(u8::try_from(relay.interface.0).ok()?)?,
+            link: relay.link,
+            interface: relay.interface,
+            care_of: relay.outside,
+            relay: Some(index),
+            configs: [told(relay.relay.downlink), told(relay.relay.uplink)],
+        })
+    }));
     let mut random = stream(scenario, run, "multipath.key");
     let key = [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat();
     let config = BondConfig {
@@ -116,16 +141,8 @@ pub fn multipath(scenario: &Scenario, topology: &Topology, run: u64) -> Option<M
         disperses_uplink: multipath.uplink == careof_scenario::Uplink::Dispersed,
         ends: [config.clone(), config],
         paths,
+        relays,
     })
-}
-
-/// What is told of the rate of a direction of an access link.
-const fn told_rate(link: &Link, direction: &LinkConfig) -> Option<careof_base::DataRate> {
-    match link.known_rate {
-        KnownRate::True => Some(direction.rate),
-        KnownRate::Unknown => None,
-        KnownRate::Told(rate) => Some(rate),
-    }
 }
 
 fn scheduler(multipath: &Multipath) -> Scheduler {

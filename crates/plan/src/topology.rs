@@ -304,6 +304,8 @@ pub struct HomeNetwork<'a> {
     pub home_agent: &'a str,
     /// The nodes that move and therefore never forward.
     pub mobile_nodes: Vec<&'a str>,
+    /// The nodes that lend those their links, and route nothing either.
+    pub relays: Vec<&'a str>,
     /// The link that is the home network, to the first of them; without one the network exists only on the home agent.
     pub link: Option<&'a str>,
     /// The network over IPv4, if it has no link and is not the planned one: a /24.
@@ -391,8 +393,10 @@ impl Topology {
             let agent = topology.place_named(home.home_agent);
             let ids: Vec<NodeId> =
                 home.mobile_nodes.iter().map(|mobile| topology.place_named(mobile)).collect();
-            for mobile in &ids {
-                topology.places[usize::from(mobile.0)].forwards = false;
+            let lenders = home.relays.iter().map(|relay| topology.place_named(relay));
+            let lenders: Vec<NodeId> = lenders.collect();
+            for node in ids.iter().chain(&lenders) {
+                topology.places[usize::from(node.0)].forwards = false;
             }
             let on_link = home.link.and_then(|link| cables.iter().position(|cable| cable.name == link));
             let subnet = on_link.map_or(home_subnet(number), |index| Subnet(index as u16 + 1));
@@ -656,6 +660,7 @@ mod tests {
         let home = HomeNetwork {
             home_agent: "home-agent",
             mobile_nodes: vec!["mobile"],
+            relays: Vec::new(),
             link: None,
             network: None,
             agent_host: 1,
@@ -684,6 +689,7 @@ mod tests {
         let home = HomeNetwork {
             home_agent: "home-agent",
             mobile_nodes: vec!["mobile"],
+            relays: Vec::new(),
             link: Some("home"),
             network: None,
             agent_host: 1,

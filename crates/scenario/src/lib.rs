@@ -52,6 +52,7 @@ mod prefix;
 mod presets;
 mod quic;
 mod reference;
+mod relay;
 mod repeated;
 mod resolve;
 mod tcp;
@@ -70,9 +71,9 @@ pub use model::{
     Handover, HandoverStyle, Hierarchy, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId,
     MapSelection, Medium, MediumId, MicroMobility, MicroProtocol, MobileNode, Mobility, MovementDetection,
     Mptcp, Multipath, Node, NodeId, PathLink, PathRule, PathScheme, Placed, PoissonHandovers, PolicyRule,
-    Programs, Protocol, QueuedFate, Quic, Replay, Resequencing, Role, Round, Routing, RtoFastDecrease,
-    RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Treatment, Trigger, Unreachability, Uplink,
-    Walk, WhenFull, Workload,
+    Programs, Protocol, QueuedFate, Quic, RelayLink, Replay, Resequencing, Role, Round, Routing,
+    RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Treatment, Trigger, Trust,
+    Unreachability, Uplink, Walk, WhenFull, Workload,
 };
 pub use prefix::Prefix;
 pub use presets::{Preset, preset, presets, presets_json};

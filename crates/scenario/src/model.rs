@@ -28,7 +28,9 @@ pub use micro_mobility::{
     PathScheme, Trigger, WhenFull,
 };
 pub use mptcp::Mptcp;
-pub use multipath::{Dispersion, Multipath, PathLink, PathRule, Resequencing, Treatment, Uplink};
+pub use multipath::{
+    Dispersion, Multipath, PathLink, PathRule, RelayLink, Resequencing, Treatment, Trust, Uplink,
+};
 
 /// Everything a run needs to know.
 ///
@@ -139,6 +141,8 @@ pub enum Role {
     Mobile,
     /// A mobility anchor point (RFC 5380), which forwards packets, too.
     AnchorPoint,
+    /// Lends the mobile node its link, and forwards nothing else.
+    Relay,
     /// Forwards packets and ends flows, and nothing else.
     Host,
 }
@@ -154,7 +158,7 @@ pub struct Link {
     pub implied: bool,
     /// Its ends. For a link to the mobile node the mobile node is the second.
     pub ends: [NodeId; 2],
-    /// Whether the second end is the mobile node, so that handovers can move to and from this link.
+    /// Whether the second end is the mobile node, and the first no relay, so that handovers can move to and from this link.
     pub access: bool,
     /// The medium it is on. Its directions are then what can be said of it as long as nobody else sends.
     pub medium: Option<MediumId>,
@@ -199,7 +203,7 @@ pub struct TraceFile {
 }
 
 /// The `[mobility]` table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Mobility {
     /// The protocol.
     pub protocol: Protocol,

@@ -3,7 +3,9 @@
 use crate::decode::Field;
 use crate::error::{Origin, Problems};
 use crate::mobility::{MobilityDraft, Reference, To, destination};
-use crate::model::{CareOf, Dispersion, Encapsulation, Protocol, Resequencing, Routing, Treatment, Uplink};
+use crate::model::{
+    CareOf, Dispersion, Encapsulation, Protocol, Resequencing, Routing, Treatment, Trust, Uplink,
+};
 use crate::reference::multipath::{MULTIPATH, PATH, PATH_RULE, RESEQUENCER};
 use crate::tree::{Value, join};
 use crate::words::ReadWord as _;
@@ -21,6 +23,7 @@ pub(crate) struct MultipathDraft<'a> {
     pub(crate) dispersion: Dispersion,
     pub(crate) resequencer: Option<Resequencing>,
     pub(crate) uplink: Uplink,
+    pub(crate) trust: Trust,
     /// `None`: all access links.
     pub(crate) paths: Option<Vec<PathDraft<'a>>>,
     pub(crate) rules: Vec<RuleDraft<'a>>,
@@ -66,6 +69,7 @@ pub(crate) fn multipath<'a>(field: &Field<'a>, problems: &mut Problems) -> Optio
         dispersion,
         resequencer,
         uplink: reader.get("uplink").and_then(|field| field.word(problems)).unwrap_or_default(),
+        trust: reader.get("trust").and_then(|field| field.word(problems)).unwrap_or_default(),
         paths,
         rules: rules.iter().filter_map(|one| rule(one, problems)).collect(),
     })

@@ -8,6 +8,7 @@ use crate::mobility::Reference;
 use crate::model::Role;
 use crate::prefix::{PrefixDraft, prefix};
 use crate::reference::node::NODE;
+use crate::relay::{RELAY_KEYS, RelayDraft, relay};
 use crate::tree::{Entry, Value, join};
 use crate::words::{NodeRole, ReadWord as _};
 
@@ -15,7 +16,7 @@ use crate::words::{NodeRole, ReadWord as _};
 pub(crate) const MOST_MOBILE_NODES: usize = 200;
 
 /// Roles that are planned, but not there.
-const LATER_ROLES: [&str; 2] = ["base-station", "relay"];
+const LATER_ROLES: [&str; 1] = ["base-station"];
 
 /// A node whose role the file says.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(crate) struct NodeDraft<'a> {
     pub(crate) addresses: Vec<AddressDraft>,
     /// Of a mobility anchor point.
     pub(crate) anchor_point: AnchorPointDraft<'a>,
+    /// Of a relay.
+    pub(crate) relay: RelayDraft,
     pub(crate) origin: Origin,
     pub(crate) path: String,
 }
@@ -46,6 +49,7 @@ impl NodeRole {
             Self::ForeignAgent => Role::ForeignAgent,
             Self::Mobile => Role::Mobile,
             Self::Map => Role::AnchorPoint,
+            Self::Relay => Role::Relay,
             Self::Router | Self::AccessRouter | Self::Host => Role::Host,
         }
     }
@@ -97,6 +101,7 @@ fn node<'a>(entry: &'a Entry, problems: &mut Problems) -> Option<NodeDraft<'a>> 
             prefix: None,
             addresses: Vec::new(),
             anchor_point: AnchorPointDraft::USUAL,
+            relay: RelayDraft::USUAL,
             origin,
             path,
         });
@@ -117,10 +122,14 @@ fn node<'a>(entry: &'a Entry, problems: &mut Problems) -> Option<NodeDraft<'a>> 
         let reason = "only a mobility anchor point has that: role = \"map\"";
         reader.refuse(&["domain", "preference"], reason, problems);
     }
+    if role != Role::Relay {
+        reader.refuse(&RELAY_KEYS, "only a node that lends its link has that: role = \"relay\"", problems);
+    }
     let anchor_point = anchor_point(&reader, problems);
+    let relay = relay(&reader, problems);
     let prefix = reader.get("prefix").and_then(|field| prefix(&field, problems));
     let addresses = reader.get("address").map(|field| addresses(&field, problems)).unwrap_or_default();
     let mut reference = |key| reader.get(key).and_then(|field| Reference::read(&field, problems));
     let (home_agent, start) = (reference("home_agent"), reference("start"));
-    Some(NodeDraft { name, role, home_agent, start, prefix, addresses, anchor_point, origin, path })
+    Some(NodeDraft { name, role, home_agent, start, prefix, addresses, anchor_point, relay, origin, path })
 }

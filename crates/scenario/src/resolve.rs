@@ -7,6 +7,7 @@ mod micro_mobility;
 mod mobility;
 mod multipath;
 mod nodes;
+mod relay;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -166,6 +167,9 @@ pub(crate) fn scenario(
             .then(|| handovers.iter().map(|one| (one.table, one.notice, one.queued)).collect()),
     });
     let (assists, assist_except) = network.assists(assists, surroundings.as_ref(), problems);
+    if multipath.is_none() {
+        Network::refuse_relays(&nodes, problems);
+    }
     let mobility = mobility
         .and_then(|draft| network.mobility(draft, &nodes, (micro.as_ref(), multipath), &handovers, problems));
     // A handover that could not be read leaves a gap in the chain of links.
@@ -426,7 +430,8 @@ impl Network {
         problems: &mut Problems,
     ) {
         let ends = ends.map(|name| self.node(&name));
-        let access = self.mobile && self.role(ends[1]) == Role::Mobile;
+        let in_cluster = self.role(ends[0]) == Role::Relay;
+        let access = self.mobile && self.role(ends[1]) == Role::Mobile && !in_cluster;
         let (origin, path) = draft.ends_place();
         let at = (origin, path.as_str());
         let written = ends.map(|id| self.nodes.get(id.0).map_or("", |node| node.name.as_str()));

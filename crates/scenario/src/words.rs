@@ -14,7 +14,7 @@ use careof_tcp::{
 use crate::model::{
     AdvisedBy, Algorithm, AssistPlace, BandwidthSource, CareOf, ClientCheck, Dispersion,
     DuplicateAddressDetection, Encapsulation, HandoverStyle, KernelProfile, MapSelection, MovementDetection,
-    PathScheme, Protocol, QueuedFate, Replay, Role, Routing, Treatment, Trigger, Uplink, WhenFull,
+    PathScheme, Protocol, QueuedFate, Replay, Role, Routing, Treatment, Trigger, Trust, Uplink, WhenFull,
 };
 
 /// A type whose values have names.
@@ -53,7 +53,7 @@ macro_rules! words {
 }
 
 words!(Role: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
-    Mobile = "mobile", AnchorPoint = "map", Host = "host");
+    Mobile = "mobile", AnchorPoint = "map", Relay = "relay", Host = "host");
 words!(MapSelection: Furthest = "furthest", HighestPreference = "highest-preference", Nearest = "nearest");
 words!(Protocol: MobileIpv4 = "mobile-ipv4", MobileIpv6 = "mobile-ipv6");
 words!(DuplicateAddressDetection: Optimistic = "optimistic", Full = "full", None = "none");
@@ -76,6 +76,7 @@ words!(PathScheme: Msf = "msf", Ssf = "ssf", Unf = "unf", Mnf = "mnf");
 words!(WhenFull: DropOldest = "drop-oldest", DropTail = "drop-tail");
 words!(Dispersion: Auto = "auto", D = "d", Dq = "dq", PerFlow = "per-flow", Duplicate = "duplicate", Weighted = "weighted",
     Ecf = "ecf", Blest = "blest", Earliest = "earliest", Overflow = "overflow");
+words!(Trust: Keys = "keys", FirstUse = "first-use");
 words!(Uplink: Dispersed = "dispersed", Direct = "direct");
 words!(Treatment: Dispersed = "dispersed", Pinned = "pinned", Duplicated = "duplicated");
 words!(AdvisedBy: Signal = "signal", Option = "option");
@@ -220,6 +221,7 @@ pub(crate) enum NodeRole {
     ForeignAgent,
     Mobile,
     Map,
+    Relay,
     Router,
     AccessRouter,
     Host,
@@ -245,7 +247,7 @@ private_words!(MicroProtocolName: BuildingBlocks = "building-blocks", CellularIp
     Multicast = "multicast");
 private_words!(CellularWord: Hard = "hard", SemiSoft = "semi-soft");
 private_words!(NodeRole: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
-    Mobile = "mobile", Map = "map", Router = "router", AccessRouter = "access-router", Host = "host");
+    Mobile = "mobile", Map = "map", Relay = "relay", Router = "router", AccessRouter = "access-router", Host = "host");
 private_words!(MediumKind: CsmaCd = "csma-cd", B = "802.11b", G = "802.11g");
 private_words!(LinkLayerKind: Wireless = "802.11");
 private_words!(ScanKind: Active = "active", Passive = "passive", None = "none");

@@ -320,6 +320,9 @@ impl Simulation {
         if self.dhcp_receives(node, interface, header, bytes) {
             return;
         }
+        if self.cluster_message(node, interface, header, bytes) {
+            return;
+        }
         if self.multipath_message(node, interface, header, bytes) {
             return;
         }

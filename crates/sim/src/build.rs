@@ -102,6 +102,7 @@ impl Simulation {
             fleet: None,
             micro: None,
             multipath: None,
+            cluster: None,
             topology,
             scenario_file: file.to_owned(),
             scenario,

@@ -123,7 +123,7 @@ impl PacketBytes {
     /// What has been written, behind the header that a tunnel over several paths puts before it.
     fn numbered(&mut self, packet: &Packet) -> Vec<u8> {
         let mut tunnelled = Vec::with_capacity(MultipathHeader::LEN + self.whole.len());
-        packet.multipath().inspect(|header| header.emit(&mut tunnelled));
+        packet.numbered().inspect(|header| header.emit(&mut tunnelled));
         tunnelled.append(&mut self.whole);
         tunnelled
     }

@@ -22,6 +22,14 @@ pub(crate) enum NodeDrop {
     NoPath,
     /// A copy of it has come already by another path.
     Duplicate,
+    /// A relay has no alliance with whose packet it is.
+    NoAlly,
+    /// It is more than a relay lets its ally have.
+    OverRate,
+    /// A relay drops it, as the scenario has it.
+    RelayFault,
+    /// The relay has vanished.
+    RelayGone,
     /// A packet for a mobile node that came back to who had tunnelled it, or whom nobody knows where to find.
     TunnelLoop,
     /// A host that does not forward got a packet of somebody else.
@@ -64,7 +72,7 @@ pub(crate) enum NodeDrop {
 
 impl NodeDrop {
     /// All causes in order.
-    pub(crate) const ALL: [Self; 27] = [
+    pub(crate) const ALL: [Self; 31] = [
         Self::TtlExpired,
         Self::NoRoute,
         Self::NoBinding,
@@ -73,6 +81,10 @@ impl NodeDrop {
         Self::ForeignTunnel,
         Self::NoPath,
         Self::Duplicate,
+        Self::NoAlly,
+        Self::OverRate,
+        Self::RelayFault,
+        Self::RelayGone,
         Self::TunnelLoop,
         Self::NotForUs,
         Self::Malformed,
@@ -105,6 +117,10 @@ impl NodeDrop {
             Self::ForeignTunnel => "foreign-tunnel",
             Self::NoPath => "no-path",
             Self::Duplicate => "duplicate",
+            Self::NoAlly => "no-ally",
+            Self::OverRate => "over-rate",
+            Self::RelayFault => "relay-fault",
+            Self::RelayGone => "relay-gone",
             Self::TunnelLoop => "tunnel-loop",
             Self::NotForUs => "not-for-us",
             Self::Malformed => "malformed",

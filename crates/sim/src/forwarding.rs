@@ -354,6 +354,9 @@ impl Simulation {
     /// A packet that is more than a whole segment out of any tunnel.
     #[inline(never)]
     fn deliver_other(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        if self.cluster.is_some() && self.is_gone(node) {
+            return self.drop_packet(node, packet, NodeDrop::RelayGone);
+        }
         let header = *self.pool[packet].outermost();
         let packet = if header.is_fragment() {
             match self.reassemble(node, &header, packet) {

@@ -8,6 +8,7 @@ mod agents;
 mod assists;
 mod build;
 mod bytes;
+mod cluster;
 mod dhcp;
 mod drop_cause;
 mod fleet;

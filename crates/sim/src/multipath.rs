@@ -6,14 +6,15 @@ use careof_metrics::{MultipathSummary, PathSummary};
 use careof_mobility::multipath::{Bond, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathId, Sending};
 use careof_mobility::v4::InterfaceId;
 use careof_plan::{InterfaceIndex, Locator, MultipathPlan, NodeId, OneWayId, PlannedPath, down_of, up_of};
+use careof_scenario::LinkId;
 use careof_wire::protocol;
-use careof_wire::tunnel::MultipathPayload;
+use careof_wire::tunnel::{Encapsulation, MultipathPayload};
 use careof_wire::udp::UdpHeader;
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
 use crate::forwarding::DEFAULT_TTL;
-use crate::header::Header;
+use crate::header::{Header, IPV4_LEN};
 use crate::observer::Note;
 use crate::packet::{Body, Packet, PacketRef};
 use crate::passage::{MULTIPATH_OVERHEAD, Passage, Wrapping};
@@ -63,8 +64,14 @@ impl Multipath {
 
     /// The longest datagram that fits the tunnel by every path, where `of` says what a link takes.
     pub(crate) fn mtu(&self, of: impl Fn(OneWayId) -> u16) -> u16 {
-        let ways = self.plan.paths.iter().flat_map(|path| [down_of(path.link), up_of(path.link)]);
-        ways.map(of).min().unwrap_or(u16::MAX).saturating_sub(MULTIPATH_OVERHEAD)
+        let own = self.plan.paths.iter().filter(|path| path.relay.is_none()).map(|path| path.link);
+        let lent = self.plan.relays.iter().flat_map(|relay| [relay.link, relay.cluster]);
+        let least = |links: &mut dyn Iterator<Item = LinkId>, overhead: u16| {
+            let ways = links.flat_map(|link| [down_of(link), up_of(link)]);
+            ways.map(&of).min().unwrap_or(u16::MAX).saturating_sub(overhead)
+        };
+        let through_relay = MULTIPATH_OVERHEAD + u16::from(IPV4_LEN);
+        least(&mut { own }, MULTIPATH_OVERHEAD).min(least(&mut { lent }, through_relay))
     }
 
     /// Packets of the run that wait for earlier ones.
@@ -87,6 +94,7 @@ impl Simulation {
                 is_draining: false,
             }
         });
+        self.add_cluster(plan.mobile, plan.relays.clone());
         self.multipath = Some(Box::new(Multipath { plan, ends }));
     }
 
@@ -189,8 +197,9 @@ impl Simulation {
         if udp.destination_port != PATH_PORT {
             return false;
         }
+        // Of what came through a relay to the home agent the message itself says it.
         let comes_by = |path: &&PlannedPath| match place {
-            HOME => path.care_of == header.source,
+            HOME => path.relay.is_none() && path.care_of == header.source,
             _ => path.interface == interface,
         };
         let by = multipath.plan.paths.iter().find(comes_by).map(|path| path.id);
@@ -287,6 +296,11 @@ impl Simulation {
             return;
         }
         self.pool[packet].number(header);
+        if let Some(passage) = self.passage_to_relay(place, node, path)
+            && !self.put_in_tunnel(node, packet, passage)
+        {
+            return;
+        }
         match place {
             HOME => self.send_as_known(node, packet, |this, part| this.route_on(node, part)),
             _ => self.transmit(node, path.interface, packet),
@@ -300,7 +314,20 @@ impl Simulation {
             _ => self.multipath.as_ref().map_or(node, |multipath| multipath.plan.home_agent),
         });
         let agent = home_agent.map_or(Locator::NOWHERE, |home| home.agent_address);
-        if place == HOME { (agent, path.care_of) } else { (path.care_of, agent) }
+        let home_address = || self.multipath.as_ref().map_or(Locator::NOWHERE, |one| one.plan.home_address);
+        let mobile = path.relay.map_or(path.care_of, |_| home_address());
+        if place == HOME { (agent, mobile) } else { (mobile, agent) }
+    }
+
+    /// The tunnel to the relay that a path leads through, from one of its ends.
+    fn passage_to_relay(&self, place: usize, node: NodeId, path: &PlannedPath) -> Option<Passage> {
+        let relay = self.multipath.as_ref()?.plan.relays.get(path.relay?)?;
+        let (entry, exit) = match place {
+            HOME => (self.topology.homes.at(node)?.agent_address, relay.outside),
+            _ => (relay.client_address, relay.relay_address),
+        };
+        let wrapping = Wrapping::Ipv4(Encapsulation::IpInIp);
+        Some(Passage { wrapping, entry, exit, ttl: DEFAULT_TTL })
     }
 
     fn send_about_path(&mut self, place: usize, node: NodeId, path: &PlannedPath, message: &[u8]) {
@@ -312,8 +339,17 @@ impl Simulation {
         };
         let mut datagram = Vec::with_capacity(message.len() + 8);
         header.emit(source.to_ipv4(), destination.to_ipv4(), message, &mut datagram);
-        let interface = (place == MOBILE).then_some(path.interface);
-        self.send_message(node, interface, (source, destination), DEFAULT_TTL, protocol::UDP, datagram);
+        let packet = self.message((source, destination), node, DEFAULT_TTL, protocol::UDP, datagram);
+        self.trace_message(node, packet, true);
+        if let Some(passage) = self.passage_to_relay(place, node, path)
+            && !self.put_in_tunnel(node, packet, passage)
+        {
+            return;
+        }
+        match place {
+            HOME => self.route_on(node, packet),
+            _ => self.transmit(node, path.interface, packet),
+        }
     }
 
     fn note_path(&mut self, node: NodeId, event: BondEvent) {

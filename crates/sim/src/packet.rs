@@ -154,6 +154,12 @@ impl Packet {
         self.beneath.as_ref().and_then(|beneath| beneath.multipath.as_ref())
     }
 
+    /// The same, beneath whichever header there is such a tunnel.
+    pub(crate) fn numbered(&self) -> Option<&MultipathHeader> {
+        let beneath = core::iter::successors(self.beneath.as_deref(), |known| known.beneath.as_deref());
+        beneath.filter_map(|known| known.multipath.as_ref()).next()
+    }
+
     /// Takes the outermost header off, which says what became of it on its way. The packet has travelled in one.
     pub(crate) fn leave(&mut self) -> Option<Outer> {
         let outer = self.outer.take()?;

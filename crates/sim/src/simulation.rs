@@ -19,6 +19,7 @@ use crate::advice::Senders;
 use crate::agents::Agent;
 use crate::assists::Anchor;
 use crate::bytes::PacketBytes;
+use crate::cluster::Cluster;
 use crate::dhcp::DhcpHost;
 use crate::drop_cause::{Cause, NodeDrop};
 use crate::fleet::Fleet;
@@ -61,6 +62,8 @@ pub(crate) enum Component {
     Reassembly(NodeId),
     /// A timer of an end of a tunnel over several paths, by its place.
     Multipath(u8),
+    /// A timer of a relay or its client.
+    Alliance(u8),
     /// The next step of the handover script.
     Script,
     /// One of many mobile nodes leaves its station or arrives at the next one.
@@ -246,6 +249,8 @@ pub struct Simulation {
     pub(crate) micro: Option<Box<Domain>>,
     /// Where a mobile node has several links at once: both ends of its tunnel.
     pub(crate) multipath: Option<Box<Multipath>>,
+    /// Nodes that lend the mobile node their links.
+    pub(crate) cluster: Option<Box<Cluster>>,
     /// The static part of the nodes and what lies between them.
     pub(crate) topology: Topology,
     pub(crate) scenario_file: String,
@@ -297,6 +302,7 @@ impl Simulation {
             Component::Station(node) => self.station_timeout(node),
             Component::Reassembly(node) => self.reassembly_timeout(node),
             Component::Multipath(place) => self.multipath_timeout(usize::from(place)),
+            Component::Alliance(index) => self.alliance_timeout(usize::from(index)),
             Component::Script => self.script_timeout(),
             Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
             Component::Domain(node) => self.domain_timeout(node),

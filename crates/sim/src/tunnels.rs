@@ -206,6 +206,9 @@ impl Simulation {
         around: Option<&Outer>,
     ) {
         let Some(outer) = self.pool[packet].outer else { return };
+        if self.cluster.is_some() && self.relay_on(node, interface, packet, &outer) {
+            return;
+        }
         let arrived = &self.pool[packet];
         let (inner, is_nested) = (*arrived.within(), arrived.is_nested());
         let is_message = !is_nested && arrived.is_signalling();
@@ -217,7 +220,11 @@ impl Simulation {
                 let is_for_agent = is_extended || is_in_udp && self.is_own(node, inner.destination);
                 is_for_agent && is_message || self.ipv6_accepts(node, interface, &outer, &inner, around)
             }
-            agent => agent.accepts_tunnel(interface, &outer.header, &inner),
+            agent => {
+                // Through a relay it is the header around that says where it comes from.
+                let around = around.filter(|_| outer.wrapping == Wrapping::Multipath);
+                agent.accepts_tunnel(interface, &around.unwrap_or(&outer).header, &inner)
+            }
         };
         if !accepts {
             return self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
@@ -275,7 +282,8 @@ impl Simulation {
                 if header.is_fragment() { self.reassemble(node, &header, packet) } else { Some(packet) };
             if let Some(packet) = whole {
                 // What access routers put around says nothing to the registrations.
-                let around = Some(around).filter(|_| !self.topology.anchor_points.is_empty());
+                let tells = self.cluster.is_some() || !self.topology.anchor_points.is_empty();
+                let around = Some(around).filter(|_| tells);
                 self.leave_tunnel_in(node, interface, packet, around);
             }
             return;
@@ -286,7 +294,7 @@ impl Simulation {
     }
 
     /// Takes the outermost header off.
-    fn strip_outer(&mut self, packet: PacketRef) {
+    pub(crate) fn strip_outer(&mut self, packet: PacketRef) {
         self.pool[packet].leave();
         self.pool[packet].in_fragments = 0;
         self.pool.refresh(packet);
@@ -319,7 +327,6 @@ mod tests {
     use careof_wire::protocol;
 
     use super::*;
-    use crate::header::Header;
     use crate::packet::Body;
     use crate::packet::Packet;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use careof_base::{Instant, Randomness};
 use careof_lab::{Clock, NetlinkMonitor};
+use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::v4::{DeliveryMethod, Event, InterfaceId, MobileNode, Notice, Transmit};
 
 use super::agent::Agent;
@@ -17,7 +18,7 @@ use super::decisions::Decisions;
 use super::event_queue::EventQueue;
 use super::host_changes::HostChanges;
 use super::interfaces::Interfaces;
-use super::multipath::Bonds;
+use super::multipath::{Bonds, keys_of};
 use super::neighbourhood::Neighbourhood;
 use super::parameters::Parameters;
 use super::persistence::Persistence;
@@ -305,6 +306,9 @@ impl Ipv4Carrier {
             (Agent::Foreign(old), _) => homes.extend(old.visitors().map(|visitor| visitor.home_address)),
             _ => {}
         }
+        if let Some(bonds) = &mut self.data.bonds {
+            bonds.set_keys(path_keys(&setup));
+        }
         self.change_assists(now, setup)?;
         self.agent = agent;
         self.host.is_unhurried = true;
@@ -398,20 +402,28 @@ fn bonds(setup: &Setup, random: &mut Randomness) -> Result<Option<Box<Bonds>>, E
     if !setup.is_multipath() {
         return Ok(None);
     }
-    let bonds = match setup {
-        Setup::Home(HomeSetup { config, multipath, .. }) => {
-            // Of several associations of a mobile node the first is that of its paths.
-            let keys = config.mobile_nodes.iter();
-            let keys = keys.filter_map(|node| Some((node.home_address, node.security.first()?)));
-            Bonds::open(multipath.clone(), keys, false, random.branch())?
-        }
-        Setup::Mobile(MobileSetup { config, multipath, .. }) => {
-            let keys = std::iter::once((config.home_address, &config.security));
-            Bonds::open(multipath.clone(), keys, true, random.branch())?
-        }
+    let (multipath, is_mobile) = match setup {
+        Setup::Home(HomeSetup { multipath, .. }) => (multipath, false),
+        Setup::Mobile(MobileSetup { multipath, .. }) => (multipath, true),
         Setup::Foreign(_) => return Ok(None),
     };
+    let bonds = Bonds::open(multipath.clone(), path_keys(setup), is_mobile, random.branch())?;
     Ok(Some(Box::new(bonds)))
+}
+
+/// The keys of messages about paths, for each mobile node.
+fn path_keys(setup: &Setup) -> BTreeMap<Ipv4Addr, Vec<ClusterKey>> {
+    match setup {
+        Setup::Home(HomeSetup { config, .. }) => {
+            let nodes = config.mobile_nodes.iter();
+            nodes.filter_map(|node| keys_of(node.home_address, &node.security)).collect()
+        }
+        Setup::Mobile(MobileSetup { config, .. }) => {
+            let own = keys_of(config.home_address, std::slice::from_ref(&config.security));
+            own.into_iter().collect()
+        }
+        Setup::Foreign(_) => BTreeMap::new(),
+    }
 }
 
 /// Whether names and numbers of interfaces fit together, and the assists to the agent.

@@ -113,8 +113,8 @@ pub(super) struct InOrder {
 #[derive(Debug)]
 pub(super) struct Bonds {
     setup: MultipathSetup,
-    /// The key for each mobile node.
-    keys: BTreeMap<Ipv4Addr, ClusterKey>,
+    /// The keys for each mobile node, at least one.
+    keys: BTreeMap<Ipv4Addr, Vec<ClusterKey>>,
     pub(super) socket: AgentSocket,
     random: Randomness,
     tied: BTreeMap<Ipv4Addr, Tied>,
@@ -134,22 +134,26 @@ pub(super) struct Bonds {
     pub(super) not_ours: u64,
 }
 
-/// The key of messages about paths: that of the security association.
-fn key_of(security: &SecurityAssociation) -> ClusterKey {
-    ClusterKey { spi: security.spi(), key: security.key().to_vec() }
+/// The keys of messages about paths, those of the security associations; without any there is nothing to say.
+pub(super) fn keys_of(
+    home_address: Ipv4Addr,
+    security: &[SecurityAssociation],
+) -> Option<(Ipv4Addr, Vec<ClusterKey>)> {
+    let key = |one: &SecurityAssociation| ClusterKey { spi: one.spi(), key: one.key().to_vec() };
+    (!security.is_empty()).then(|| (home_address, security.iter().map(key).collect()))
 }
 
 impl Bonds {
     /// Opens the socket for messages; no tunnel yet.
-    pub(super) fn open<'a>(
+    pub(super) fn open(
         setup: MultipathSetup,
-        keys: impl Iterator<Item = (Ipv4Addr, &'a SecurityAssociation)>,
+        keys: BTreeMap<Ipv4Addr, Vec<ClusterKey>>,
         is_mobile: bool,
         random: Randomness,
     ) -> Result<Self, Error> {
         Ok(Self {
             setup,
-            keys: keys.map(|(home_address, security)| (home_address, key_of(security))).collect(),
+            keys,
             socket: AgentSocket::open(PATH_PORT)?,
             random,
             tied: BTreeMap::new(),
@@ -162,6 +166,18 @@ impl Bonds {
             unsent: 0,
             not_ours: 0,
         })
+    }
+
+    /// The mobile nodes and their keys are these now. Tunnels go on with other keys; that of a mobile node that is not served any more ends.
+    pub(super) fn set_keys(&mut self, keys: BTreeMap<Ipv4Addr, Vec<ClusterKey>>) {
+        self.tied.retain(|home_address, _| keys.contains_key(home_address));
+        self.homes.retain(|_, home_address| keys.contains_key(home_address));
+        for (home_address, tied) in &mut self.tied {
+            if let Some(keys) = keys.get(home_address) {
+                tied.bond.set_keys(keys.clone());
+            }
+        }
+        self.keys = keys;
     }
 
     /// The paths of a mobile node may be others; what follows is done by [`Bonds::follow`].
@@ -227,7 +243,8 @@ impl Bonds {
     }
 
     fn set_ways(&mut self, now: Instant, home_address: Ipv4Addr, ways: Vec<Way>) {
-        let Some(key) = self.keys.get(&home_address) else { return };
+        let Some(keys) = self.keys.get(&home_address) else { return };
+        let Some(key) = keys.first() else { return };
         if ways.is_empty() && !self.tied.contains_key(&home_address) {
             return;
         }
@@ -240,7 +257,9 @@ impl Bonds {
                 replay: setup.replay,
                 key: key.clone(),
             };
-            Tied { bond: Bond::new(config, random.branch()), ways: Vec::new() }
+            let mut bond = Bond::new(config, random.branch());
+            bond.set_keys(keys.clone());
+            Tied { bond, ways: Vec::new() }
         });
         if tied.ways == ways {
             return;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{Ran, completed, flow, parsed, run_scenario};
 use careof_metrics::MultipathSummary;
-use careof_scenario::{NamedIn, Scenario};
+use careof_scenario::{NamedIn, Role, Scenario};
 
 /// Two links, the second one slower and with jitter that changes the order.
 const TWO: &str = r#"
@@ -137,7 +137,13 @@ fn the_scenarios_of_the_study_are_refused_nothing() {
     let scenarios: Vec<_> =
         files.map(|file| Scenario::load(&file, &[]).unwrap_or_else(|errors| panic!("{errors}"))).collect();
     assert!(scenarios.len() >= 7);
-    for scenario in scenarios {
+    // Nobody lends a link there.
+    let (lent, own): (Vec<_>, Vec<_>) = scenarios
+        .into_iter()
+        .partition(|scenario| scenario.nodes.iter().any(|node| node.role == Role::Relay));
+    let refused: Vec<_> = lent.iter().map(|scenario| careof_linux::check(scenario).unwrap_err()).collect();
+    assert!(refused.iter().all(|error| error.to_string().contains("nodes.neighbour.role")), "{refused:?}");
+    for scenario in own {
         careof_linux::check(&scenario).unwrap_or_else(|error| panic!("{}: {error}", scenario.title));
     }
     assert!(careof_linux::check(&parsed(TWO)).is_ok());

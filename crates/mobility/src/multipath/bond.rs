@@ -2,6 +2,7 @@
 //! way round with the order restored.
 
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use careof_base::{Instant, Randomness};
@@ -112,8 +113,9 @@ pub enum BondEvent {
 /// Then it asks [`Bond::next_timeout`]. Time never goes backwards.
 ///
 /// **On the wire.** A packet on a path is IPv4 from the home agent to the care-of address (or back), protocol 47, the header, the packet;
-/// where the care-of address is a relay's, IPv4 within IPv4: home agent to relay, then home agent to home address, protocol 47. A message
-/// is the payload of UDP between the same addresses, both ports [`PATH_PORT`], in the same tunnel to a relay.
+/// where the care-of address is a relay's, IPv4 within IPv4: home agent to relay, then home agent to home address, protocol 47; in the
+/// cluster the first pair is relay to client ([`super::alliance`]). A message is the payload of UDP between the same addresses, both ports
+/// [`PATH_PORT`], in the same tunnel to a relay.
 ///
 /// **Restarts and replays.** Each end draws a number when it begins, its incarnation. Messages of an end that is not known yet only make
 /// the ends acquainted; what they say counts once the other end has shown that it knows this one's incarnation, so that nothing recorded
@@ -123,7 +125,9 @@ pub struct Bond<P> {
     dispersion: Dispersion,
     resequencer: Resequencer<P>,
     rules: Rules,
-    key: ClusterKey,
+    /// The keys of messages, and which of them the next one has.
+    keys: Vec<ClusterKey>,
+    current: usize,
     owed: OwedPackets<P>,
     transmits: VecDeque<BondTransmit<P>>,
     events: VecDeque<BondEvent>,
@@ -153,7 +157,8 @@ impl<P: Clone> Bond<P> {
             dispersion: Dispersion::new(config.dispersion, random),
             resequencer: Resequencer::new(config.resequencer),
             rules: config.rules,
-            key: config.key,
+            keys: vec![config.key],
+            current: 0,
             owed: OwedPackets::new(config.replay),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -165,6 +170,18 @@ impl<P: Clone> Bond<P> {
             retired: VecDeque::new(),
             newest: [None; MAX_PATHS],
         }
+    }
+
+    /// Messages have these keys from now on, and no other one counts any more; nothing else changes. Several are for the time in which the
+    /// other end goes from one to the next: the first is used until something is heard that has another one of them, and then that.
+    /// Of none nothing changes.
+    pub fn set_keys(&mut self, keys: Vec<ClusterKey>) {
+        if keys.is_empty() || keys == self.keys {
+            return;
+        }
+        let used = self.keys.get(self.current);
+        self.current = keys.iter().position(|key| Some(key) == used).unwrap_or_default();
+        self.keys = keys;
     }
 
     /// Takes up a path, or tells something else of one that there is.
@@ -306,7 +323,8 @@ impl<P: Clone> Bond<P> {
         feedback.receiver = self.heard.or(self.peer).unwrap_or_default();
         self.counters.messages_sent = self.counters.messages_sent.saturating_add(1);
         let path = PathId::new(feedback.path)?;
-        Some((path, ShakeMessage::Feedback(feedback).emit(Some(self.key.as_wire()))))
+        let key = self.keys.get(self.current)?;
+        Some((path, ShakeMessage::Feedback(feedback).emit(Some(key.as_wire()))))
     }
 
     /// A message has come; `by` is the path by which it did, where addresses tell.
@@ -321,9 +339,8 @@ impl<P: Clone> Bond<P> {
     fn admit(&mut self, now: Instant, by: Option<PathId>, bytes: &[u8]) -> Result<(), BondDrop> {
         let received = ShakeMessage::parse(bytes).map_err(|_| BondDrop::Malformed)?;
         let ShakeMessage::Feedback(feedback) = received.message else { return Err(BondDrop::Malformed) };
-        if !self.key.has_made(&received) {
-            return Err(BondDrop::NotGenuine);
-        }
+        let maker = self.keys.iter().position(|key| key.has_made(&received));
+        let maker = maker.ok_or(BondDrop::NotGenuine)?;
         if feedback.sender == self.incarnation {
             return Err(BondDrop::Reflected);
         }
@@ -337,7 +354,11 @@ impl<P: Clone> Bond<P> {
         if newest.is_some_and(|newest| stamp.saturating_add(OVERTAKEN) < newest) {
             return Err(BondDrop::Replayed);
         }
-        *newest = (*newest).max(Some(stamp));
+        if newest.is_none_or(|newest| newest <= stamp) {
+            // What the other end uses now it can read, too.
+            *newest = Some(stamp);
+            self.current = maker;
+        }
         if let Some(highest) = feedback.highest {
             self.owed.confirmed(path, highest);
         }

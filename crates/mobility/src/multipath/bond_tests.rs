@@ -323,3 +323,34 @@ fn rules_say_which_flow_may_take_which_path_and_a_replay_keeps_to_them() {
     assert!(bond.poll_transmit().is_none(), "no other path may carry it");
     assert_eq!(bond.counters().stranded, 1);
 }
+
+#[test]
+fn the_key_changes_while_packets_go_on_and_the_old_one_counts_no_more() {
+    let key = |spi: u32| ClusterKey { spi: Spi(spi), key: spi.to_be_bytes().repeat(4) };
+    let mut pair = Pair::new(Scheduler::EarliestArrival, &[20, 40]);
+    pair.home.set_keys(vec![key(300)]);
+    pair.mobile.set_keys(vec![key(300)]);
+    pair.run(2_000, |_, _| {});
+    // The home agent takes both for a while, the mobile node changes, and then the old one goes.
+    pair.home.set_keys(vec![key(300), key(301)]);
+    pair.run(2_000, |_, _| {});
+    pair.mobile.set_keys(vec![key(301)]);
+    pair.run(2_000, |_, _| {});
+    let old = pair.messages.clone();
+    pair.home.set_keys(vec![key(301)]);
+    pair.run(2_000, |_, _| {});
+    for end in [&pair.home, &pair.mobile] {
+        assert_eq!(end.counters().restarts, 0);
+        assert!(PathId::all().take(2).all(|path| end.account(path).outages == 0));
+    }
+    // A message or two of the old key may have been on the way.
+    assert!(pair.mobile.counters().dropped(BondDrop::NotGenuine) <= 8);
+    assert_eq!(pair.home.counters().dropped(BondDrop::NotGenuine), 0);
+    let heard: Vec<_> =
+        old.iter().filter(|bytes| ShakeMessage::parse(bytes).unwrap().spi == Some(Spi(300))).collect();
+    assert!(!heard.is_empty());
+    let now = pair.home_now();
+    for bytes in heard {
+        assert_eq!(pair.home.handle_message(now, None, bytes), Err(BondDrop::NotGenuine));
+    }
+}

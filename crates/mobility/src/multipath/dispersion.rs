@@ -122,7 +122,7 @@ impl Dispersion {
     /// A path is known to be out: its link is down, or a relay has withdrawn.
     pub fn path_is_out(&mut self, now: Instant, id: PathId) -> Option<PathChange> {
         let path = self.path_mut(id).filter(|path| path.is_usable())?;
-        Some(path.go_out(now))
+        Some(path.be_told_out(now))
     }
 
     /// The other end has begun anew: what it told, and what was measured with its clock, means nothing any more.
@@ -183,6 +183,12 @@ impl Dispersion {
     pub fn choose(&mut self, now: Instant, packet: &Packet) -> Choice {
         self.counters.packets = self.counters.packets.saturating_add(1);
         let Some(candidates) = candidates(&self.paths, now, packet) else {
+            if let Some(path) = last_resort(&self.paths, packet) {
+                let (flow, label) = self.flows.get(now, packet.flow);
+                let split = flow.path != Some(path) || now < flow.split_until;
+                let sequence = flow.take_sequence();
+                return Choice { paths: PathSet::of(path), flow: label, sequence, split };
+            }
             self.counters.no_path = self.counters.no_path.saturating_add(1);
             return Choice::default();
         };
@@ -294,6 +300,15 @@ fn candidates<'a>(
     let with_room = paths.iter().flatten().filter(has_room).map(Path::id).collect();
     let candidates = Candidates { now, len: packet.len, paths, usable, working: usable };
     (!usable.is_empty()).then(|| candidates.narrowed(with_room))
+}
+
+/// Where a packet goes when none of the paths works that it may take: to the one that fell silent last. It may be no worse than slow, as
+/// behind a queue that grows faster than a round trip is measured, and to drop the packet would be worse in any case. Where a link is known
+/// to be down there is nothing to hope for.
+fn last_resort(paths: &[Option<Path>; MAX_PATHS], packet: &Packet) -> Option<PathId> {
+    let allowed = paths.iter().flatten().filter(|path| packet.allowed.contains(path.id()));
+    let silent = allowed.filter_map(|path| Some((path.silent_since()?, core::cmp::Reverse(path.id()))));
+    silent.max().map(|(_, core::cmp::Reverse(id))| id)
 }
 
 /// The flow goes on by `to`; whether that is another path than before.

@@ -230,6 +230,24 @@ fn without_a_path_nothing_is_chosen_and_that_is_counted() {
 }
 
 #[test]
+fn where_all_paths_are_silent_packets_take_the_one_that_fell_silent_last() {
+    let (mut dispersion, now) =
+        over(Scheduler::Auto, &[(10, 8_000, 0, 0), (10, 8_000, 0, 0), (10, 8_000, 0, 0)]);
+    for (path, after) in [(1, 10), (0, 30)] {
+        dispersion.path_mut(id(path)).unwrap().go_out(now + Duration::from_millis(after));
+    }
+    let now = now + Duration::from_millis(40);
+    assert_eq!(dispersion.choose(now, &packet(1)).paths, PathSet::of(id(2)), "one works");
+    assert_eq!(dispersion.path_is_out(now, id(2)), Some(PathChange::Out));
+    let choice = dispersion.choose(now, &packet(1));
+    assert_eq!((choice.paths, choice.split), (PathSet::of(id(0)), true));
+    let only = Packet { allowed: PathSet::of(id(1)), ..packet(1) };
+    assert_eq!(dispersion.choose(now, &only).paths, PathSet::of(id(1)));
+    let down = Packet { allowed: PathSet::of(id(2)), ..packet(1) };
+    assert!(dispersion.choose(now, &down).paths.is_empty(), "its link is known to be down");
+}
+
+#[test]
 fn no_scheduler_chooses_what_is_not_allowed_or_does_not_work() {
     let links = [(10, 8_000, 1, 1), (40, 900, 0, 0), (300, 64, 2, 7), (5, 100_000, 0, 2)];
     let schedulers = [

@@ -272,6 +272,8 @@ pub struct Path {
     watched_since: Option<Instant>,
     confirmed: Option<(u32, Instant)>,
     out_since: Option<Instant>,
+    /// Its owner has said that it is out.
+    is_told: bool,
     confirmations: u32,
     /// Times that it went out of late, and when last.
     outages: (u32, Instant),
@@ -325,6 +327,7 @@ impl Path {
             watched_since: None,
             confirmed: None,
             out_since: None,
+            is_told: false,
             confirmations: 0,
             outages: (0, Instant::ZERO),
             rtt: None,
@@ -371,6 +374,11 @@ impl Path {
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.state != PathState::Silent
+    }
+
+    /// Since when nothing has come of what was sent there; `None` while something does, and of one whose owner says that it is out.
+    pub(super) fn silent_since(&self) -> Option<Instant> {
+        self.out_since.filter(|_| self.state == PathState::Silent && !self.is_told)
     }
 
     /// The next message leaves at once: the other end waits for it.
@@ -641,13 +649,21 @@ impl Path {
         None
     }
 
-    /// The path is known not to work, by silence or from its owner.
+    /// The same, from its owner, who need not wait for silence.
+    pub(super) fn be_told_out(&mut self, now: Instant) -> PathChange {
+        let change = self.go_out(now);
+        self.is_told = true;
+        change
+    }
+
+    /// The path is known not to work, by silence.
     pub fn go_out(&mut self, now: Instant) -> PathChange {
         let (before, at) = self.outages;
         let of_late = if now < at + FORGIVEN { before } else { 0 };
         self.outages = (of_late.saturating_add(1), now);
         self.state = PathState::Silent;
         self.out_since = Some(now);
+        self.is_told = false;
         self.confirmations = 0;
         self.free_at = now;
         self.standing_queue = Least::default();

@@ -1,12 +1,12 @@
 //! Several links at once.
 
-use careof_base::Duration;
+use careof_base::{DataRate, Duration, Probability};
 
-use super::{Destination, LinkId};
+use super::{Destination, LinkId, NodeId};
 
 /// `[multipath]`: the mobile node is registered by several access links at once, and its packets are dispersed over them. Only with one
 /// mobile node by [`Protocol::MobileIpv4`](super::Protocol::MobileIpv4), co-located care-of addresses and no handovers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Multipath {
     /// How packets choose among the paths.
     pub dispersion: Dispersion,
@@ -14,8 +14,12 @@ pub struct Multipath {
     pub resequencer: Option<Resequencing>,
     /// How the mobile node's own packets travel.
     pub uplink: Uplink,
-    /// The paths, two to eight, in the order in which both ends number them; all are up from the beginning.
+    /// The mobile node's own paths, at least one, in the order in which both ends number them; all are up from the beginning.
     pub paths: Vec<PathLink>,
+    /// The nodes that lend the mobile node their links; with its own paths they are two to eight.
+    pub relays: Vec<RelayLink>,
+    /// Whom mobile node and relays believe.
+    pub trust: Trust,
     /// The first rule that fits a packet says which paths it may take, and how.
     pub rules: Vec<PathRule>,
 }
@@ -84,6 +88,41 @@ pub struct PathLink {
     pub weight: u32,
 }
 
+/// A node with the role [`Relay`](super::Role::Relay), which lends the mobile node its link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelayLink {
+    /// Which one.
+    pub node: NodeId,
+    /// The link that it lends, of which it is the second end.
+    pub link: LinkId,
+    /// The link of the cluster, of which it is the first end and the mobile node the second.
+    pub cluster: LinkId,
+    /// What it says that its link costs.
+    pub cost: u16,
+    /// What it says that its link carries in either direction; `None`: the truth.
+    pub claims: Option<DataRate>,
+    /// What the mobile node may have in either direction, above zero; `None`: there is no limit.
+    pub client_rate: Option<DataRate>,
+    /// Bytes that the mobile node may have in all, above zero; `None`: there is no limit.
+    pub client_bytes: Option<u64>,
+    /// The longest that is granted at once, whole seconds, 1 to 65,535.
+    pub longest: Duration,
+    /// How many of the packets that it is to pass on it drops instead.
+    pub drops: Probability,
+    /// When it vanishes, and when it is back.
+    pub gone: Option<(Duration, Option<Duration>)>,
+}
+
+/// Whom nodes of a cluster believe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Trust {
+    /// Those with whom they have a key.
+    #[default]
+    Keys,
+    /// Whoever comes first.
+    FirstUse,
+}
+
 /// What is wanted of certain packets. What is `None` fits all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule {
@@ -93,7 +132,7 @@ pub struct PathRule {
     pub port: Option<u16>,
     /// The Differentiated Services Code Point, 0 to 63.
     pub dscp: Option<u8>,
-    /// The links of [`Multipath::paths`] that they may take, at least one.
+    /// The links that they may take, at least one: of [`Multipath::paths`], and those that are lent.
     pub paths: Vec<LinkId>,
     /// How they go.
     pub treatment: Treatment,

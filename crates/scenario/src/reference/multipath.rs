@@ -50,7 +50,14 @@ that works straight to the correspondent node, which is what the paper's prototy
             "paths",
             "array of access links or tables",
             "all access links",
-            "Which access links are paths, 2 to 8. Both ends number them in this order.",
+            "Which access links are paths, 2 to 8 with those that relays lend (`role = \"relay\"` of `[nodes]`), and one at least.",
+        ),
+        key(
+            "trust",
+            "word",
+            "`\"keys\"`",
+            "Whom the mobile node and nodes with `role = \"relay\"` believe: `\"keys\"` (those with whom they have a key in common) or `\"first-use\"` \
+(the mobile node introduces a key of its own with its first request, and the relay keeps to it).",
         ),
         key(
             "rules",

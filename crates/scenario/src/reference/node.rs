@@ -29,13 +29,25 @@ anchor points, too.\n\n\
 [nodes]\n\
 map-west = { role = \"map\", domain = [\"router-a\", \"router-b\"], preference = 10 }\n\
 ```\n\n\
-Mobile nodes do not report paths then, and `path_monitor`, `order`, networks of IPv4 and `nodes` of `[mobility]` are refused.",
+Mobile nodes do not report paths then, and `path_monitor`, `order`, networks of IPv4 and `nodes` of `[mobility]` are refused.\n\n\
+A node with `role = \"relay\"` lends the mobile node its link, with `[multipath]` (Koyama et al. 2004, sections 2.1 to 2.3). It is the second end of \
+one link, which it lends, and the first end of another one, whose second end is the mobile node: the cluster. It advertises its link there every \
+two seconds. The mobile node asks it for an alliance, registers the relay's care-of address with its home agent, and has one path more. The \
+relay passes the mobile node's packets on and nobody else's.\n\n\
+```\n\
+[nodes]\n\
+neighbour = { role = \"relay\", client_rate = \"2 Mbit/s\" }\n\n\
+[links]\n\
+own = \"lte\"\n\
+lent = { preset = \"lte\", between = [\"home-agent\", \"neighbour\"] }\n\
+cluster = { preset = \"ethernet-100m\", between = [\"neighbour\", \"mobile\"] }\n\
+```",
     keys: &[
         key(
             "role",
             "word",
             "required",
-            "`\"correspondent\"`, `\"home-agent\"`, `\"foreign-agent\"`, `\"mobile\"`, `\"map\"`; `\"router\"`, `\"access-router\"` or `\"host\"`, which are one: such \
+            "`\"correspondent\"`, `\"home-agent\"`, `\"foreign-agent\"`, `\"mobile\"`, `\"map\"`, `\"relay\"`; `\"router\"`, `\"access-router\"` or `\"host\"`, which are one: such \
 a node forwards packets and ends flows.",
         ),
         key(
@@ -72,6 +84,49 @@ link's.",
 home network (that is the home address). Several are of several networks. Over IPv4 hosts are 1 to 253 of a network. A mobile node forms its addresses on the \
 links that it visits over IPv6 itself, and is lent them over IPv4 unless `care_of` is `\"co-located\"`.",
         ),
+        key(
+            "cost",
+            "whole number",
+            "`0`",
+            "Of a relay: what it says that its link costs; see `cost` of `paths` of `[multipath]`.",
+        ),
+        key(
+            "claims",
+            "rate",
+            "the truth",
+            "Of a relay: what it says that its link carries in either direction. The truth is what `known_rate` of the link says.",
+        ),
+        key(
+            "client_rate",
+            "rate",
+            "no limit",
+            "Of a relay: what the mobile node may have in either direction.",
+        ),
+        key(
+            "client_bytes",
+            "size",
+            "no limit",
+            "Of a relay: bytes that the mobile node may have in all, both directions together; then the alliance ends.",
+        ),
+        key(
+            "longest",
+            "duration",
+            "`\"60 s\"`",
+            "Of a relay: the longest that it grants at once, whole seconds.",
+        ),
+        key(
+            "drops",
+            "probability",
+            "`0`",
+            "Of a relay: how many of the packets that it is to pass on it drops instead. Its messages are as honest as ever.",
+        ),
+        key(
+            "vanishes",
+            "duration",
+            "never",
+            "Of a relay: when it vanishes. Nothing passes it from then on, and nothing comes from it.",
+        ),
+        key("returns", "duration", "never", "Of a relay: when it is back."),
         key(
             "start",
             "link",

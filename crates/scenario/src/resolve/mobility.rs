@@ -59,7 +59,7 @@ impl Network {
         let micro_mobility = micro.and_then(|micro| self.micro_mobility(micro, problems));
         let only = mobile_nodes.as_ref().and_then(|nodes| nodes.first());
         let multipath =
-            multipath.zip(only).and_then(|(draft, only)| self.multipath(draft, only.node, problems));
+            multipath.zip(only).and_then(|(draft, only)| self.multipath(draft, nodes, only.node, problems));
         let mut policy = Vec::new();
         for rule in draft.policy {
             let to = self.destination(&rule.to, problems);

@@ -4,6 +4,7 @@ use super::Network;
 use crate::error::Problems;
 use crate::model::{LinkId, Multipath, NodeId, PathLink, PathRule};
 use crate::multipath::{MOST_PATHS, MultipathDraft};
+use crate::node::NodeDraft;
 use crate::tree::quote;
 
 impl Network {
@@ -11,6 +12,7 @@ impl Network {
     pub(super) fn multipath(
         &self,
         draft: MultipathDraft<'_>,
+        nodes: &[NodeDraft<'_>],
         mobile: NodeId,
         problems: &mut Problems,
     ) -> Option<Multipath> {
@@ -34,9 +36,12 @@ impl Network {
                 }
             }
         }
-        if !(2..=MOST_PATHS).contains(&paths.len()) && problems.count() == before {
-            let found = format!("{} access links", paths.len());
-            let expected = format!("several links at once are 2 to {MOST_PATHS}");
+        let relays = self.relays(nodes, mobile, problems);
+        let several = (2..=MOST_PATHS).contains(&(paths.len() + relays.len())) && !paths.is_empty();
+        if !several && problems.count() == before {
+            let found = format!("{} access links and {} relays", paths.len(), relays.len());
+            let expected =
+                format!("several links at once are 2 to {MOST_PATHS}, one of them the mobile node's own");
             problems.add(place, found, expected, Some("name them in `paths`".to_owned()));
         }
         let mut rules = Vec::new();
@@ -51,7 +56,8 @@ impl Network {
                 links.push(link);
             }
             if rule.paths.is_none() {
-                links = paths.iter().map(|path| path.link).collect();
+                let lent = relays.iter().map(|relay| relay.link);
+                links = paths.iter().map(|path| path.link).chain(lent).collect();
             }
             let to = self.destination(&rule.to, problems);
             rules.extend(to.map(|to| PathRule {
@@ -67,6 +73,8 @@ impl Network {
             resequencer: draft.resequencer,
             uplink: draft.uplink,
             paths,
+            relays,
+            trust: draft.trust,
             rules,
         })
     }

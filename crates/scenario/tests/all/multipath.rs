@@ -91,3 +91,46 @@ fn what_does_not_go_together_is_refused_where_it_stands() {
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
+
+#[test]
+fn a_relay_is_between_a_router_and_the_mobile_node_and_goes_with_multipath() {
+    const LENT: &str = r#"
+duration = "9 s"
+[nodes]
+neighbour = { role = "relay", claims = "10 Mbit/s", vanishes = "2 s", returns = "4 s", drops = 0.5, longest = "30 s" }
+[links]
+ethernet = "ethernet-100m"
+own = "ethernet-10m"
+lent = { preset = "ethernet-10m", between = ["home-agent", "neighbour"] }
+cluster = { preset = "ethernet-100m", between = ["neighbour", "mobile"] }
+[mobility]
+[multipath]
+trust = "first-use"
+"#;
+    let scenario = Scenario::parse("x.toml", LENT, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let multipath = scenario.mobility.as_ref().unwrap().multipath.as_ref().unwrap();
+    let name = |link| scenario.link(link).name.as_str();
+    let own: Vec<_> = multipath.paths.iter().map(|path| name(path.link)).collect();
+    let lent: Vec<_> = multipath.relays.iter().map(|one| (name(one.link), name(one.cluster))).collect();
+    assert_eq!((own, lent), (vec!["own"], vec![("lent", "cluster")]));
+    assert_eq!(multipath.trust, careof_scenario::Trust::FirstUse);
+    assert!(scenario.access_links().all(|(_, link)| link.name == "own"), "nobody hands over to a relay");
+    for (from, to, key, expected) in [
+        ("[multipath]\ntrust = \"first-use\"", "", "nodes.neighbour", "several links at once"),
+        (
+            "[\"home-agent\", \"neighbour\"]",
+            "[\"neighbour\", \"home-agent\"]",
+            "nodes.neighbour",
+            "second end",
+        ),
+        ("[\"neighbour\", \"mobile\"]", "[\"home-agent\", \"neighbour\"]", "nodes.neighbour", "one link"),
+        ("returns = \"4 s\"", "returns = \"1 s\"", "nodes.neighbour.returns", "after `vanishes`"),
+        ("longest = \"30 s\"", "longest = \"1.5 s\"", "nodes.neighbour.longest", "whole seconds"),
+        ("role = \"relay\"", "role = \"router\"", "nodes.neighbour.claims", "role = \"relay\""),
+        ("own = \"ethernet-10m\"\n", "", "mobility", "found no access link"),
+    ] {
+        assert!(LENT.contains(from), "{from}");
+        let errors = Scenario::parse("x.toml", &LENT.replace(from, to), &[]).unwrap_err().to_string();
+        assert!(errors.contains(key) && errors.contains(expected), "{from} -> {to}: {errors}");
+    }
+}

@@ -120,7 +120,7 @@ fn a_wrong_node_is_refused_where_it_is_wrong() {
         (one, "one = { home_agent = \"north\" }", "nodes.one", "role = \"router\""),
         (one, "one = 3", "nodes.one", "a table"),
         ("core = \"router\"", "core = \"ruter\"", "nodes.core", "did you mean \"router\"?"),
-        ("core = \"router\"", "core = \"relay\"", "nodes.core", "not"),
+        ("core = \"router\"", "core = \"base-station\"", "nodes.core", "not"),
         (
             "core = \"router\"",
             "core = { role = \"router\", start = \"one-a\" }",

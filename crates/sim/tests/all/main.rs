@@ -21,6 +21,7 @@ mod path_mtu;
 mod path_quality;
 mod quic;
 mod random_worlds;
+mod relays;
 mod senders;
 mod several_mobile_nodes;
 mod shortcuts;

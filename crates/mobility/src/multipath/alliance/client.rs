@@ -127,6 +127,9 @@ fn key_for(secret: &IntroducedKey, relay: Ipv4Addr) -> [u8; 32] {
 pub struct Client {
     config: ClientConfig,
     known: BTreeMap<Ipv4Addr, Known>,
+    /// Relays that fell silent, and until when they may still count this node among their allies: its place is not one of those that they
+    /// advertise.
+    former: BTreeMap<Ipv4Addr, Instant>,
     counter: u64,
     random: Randomness,
     transmits: VecDeque<ClusterTransmit>,
@@ -142,6 +145,7 @@ impl Client {
         Self {
             config,
             known: BTreeMap::new(),
+            former: BTreeMap::new(),
             counter,
             random: random.into(),
             transmits: VecDeque::new(),
@@ -241,7 +245,10 @@ impl Client {
         let Some(known) = self.known.get_mut(&relay) else { return };
         known.pending = None;
         known.not_before = now + if matches!(why, RelayLost::Expired) { Duration::ZERO } else { DENIED };
-        if let Some((outside, ..)) = known.granted.take() {
+        if let Some((outside, expires, _)) = known.granted.take() {
+            if why == RelayLost::Silent && self.former.len() < KNOWN {
+                self.former.insert(relay, expires);
+            }
             self.events.push_back(ClientEvent::RelayLost { relay, outside, why });
         }
     }
@@ -253,18 +260,19 @@ impl Client {
 
     /// Asks the best relays that may be used for what is still wanted.
     fn choose(&mut self, now: Instant) {
+        self.former.retain(|_, expires| now < *expires);
         loop {
             let in_use =
                 self.known.values().filter(|known| known.granted.is_some() || known.pending.is_some());
             if in_use.count() >= self.config.relays {
                 return;
             }
-            let candidates = self.known.iter().filter(|(_, known)| {
+            let candidates = self.known.iter().filter(|(relay, known)| {
                 let ad = &known.advertisement;
                 known.granted.is_none()
                     && known.pending.is_none()
                     && ad.willing
-                    && ad.clients > 0
+                    && (ad.clients > 0 || self.former.contains_key(*relay))
                     && ad.cost <= self.config.highest_cost
                     && known.not_before <= now
             });

@@ -8,6 +8,10 @@
 //! cluster, and that leaves by the relay's own link, never through another relay; from its link, what is for an ally, and that goes to
 //! the ally alone. So a packet passes at most one relay in either direction.
 //!
+//! **On the wire.** The tunnel of a path through a relay is switched there: what comes by the relay's link is IPv4 within IPv4 from the home
+//! agent to the care-of address, and goes on from the relay's to the client's address in the cluster; the other way round just so. Neither
+//! system meets addresses that are not its own or its neighbour's, as where the relay passed on what was within.
+//!
 //! **Trust.** With [`Trust::Keys`] both have agreed on a key, and the cluster on one for advertisements. With [`Trust::FirstUse`] a
 //! client introduces a key of its own with its first request, and the relay keeps to it for that home address: whoever hears that
 //! first message can pose as the client later, and nobody else can. Every message has an authenticator, and its counter goes up,
@@ -30,6 +34,9 @@ use careof_wire::shake::{ReceivedShake, ShakeKey};
 pub use client::{Client, ClientConfig, ClientEvent, RelayLost};
 pub use relay::{AllyEnd, AllyRecord, Forwarded, Relay, RelayConfig, RelayDrop, RelayEvent};
 
+/// The UDP port of the messages of a cluster, in both places: the second of the ports for experiments (RFC 4727 section 6). Whoever has a
+/// message for all of the cluster broadcasts it, with a time to live of 1.
+pub const CLUSTER_PORT: u16 = 1022;
 /// Between advertisements (section 2.2 of the paper).
 pub const ADVERTISEMENT_INTERVAL: Duration = Duration::from_secs(2);
 /// Advertisements that may be missed before a relay counts as gone, as RFC 5944 section 2.4.2.1 has it of agents.

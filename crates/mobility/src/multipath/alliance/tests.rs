@@ -420,3 +420,17 @@ fn a_hostile_neighbour_fills_no_memory_and_breaks_no_alliance() {
             .any(|(_, event)| matches!(event, ClientEvent::RelayLost { relay, .. } if *relay == member(9)))
     );
 }
+
+#[test]
+fn a_client_that_lost_sight_of_a_relay_finds_its_place_there_again() {
+    let config = RelayConfig { clients: 1, ..relay_config(9, Trust::FirstUse) };
+    let mut cluster = Cluster::new(vec![config], vec![client_config(1, HOME, Trust::FirstUse)]);
+    cluster.run(3_000);
+    cluster.relays[0].1 = false;
+    cluster.run(10_000);
+    assert!(cluster.care_of(0).is_empty());
+    cluster.relays[0].1 = true;
+    cluster.run(3_000);
+    assert_eq!(cluster.care_of(0), [outside(9)], "the place that it still has there is not advertised");
+    assert_eq!(cluster.relays[0].0.allies().count(), 1);
+}

@@ -170,10 +170,13 @@ impl HomeAgent {
     }
 
     /// Whether a packet from `home_address` may come through a tunnel that begins at `tunnel_source`: there
-    /// is a binding with that care-of address, or was until lately, and reverse tunnelling was granted (RFC 3024 section 4.4).
+    /// is a binding with that care-of address, or was until lately, and reverse tunnelling was granted (RFC 3024 section 4.4). Through a
+    /// relay messages about the path come so in any case.
     #[must_use]
     pub fn accepts_reverse_tunnel(&self, home_address: Ipv4Addr, tunnel_source: Ipv4Addr) -> bool {
+        let is_relays = |path: HomePath| path.relayed && path.care_of == tunnel_source;
         self.reverse_tunnels(home_address).any(|tunnel| tunnel.exit == tunnel_source)
+            || self.paths(home_address).any(is_relays)
     }
 
     /// The tunnels through which packets from `home_address` may come back, each named the way that packets to it take: those of its

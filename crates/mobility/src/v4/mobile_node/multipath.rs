@@ -24,7 +24,8 @@ pub struct MobilePath {
     /// The home agent.
     pub home_agent: Ipv4Addr,
     /// The care-of address is a relay's. What is put there is from the home address to the home agent, within another header (IP within
-    /// IP) from the care-of address; the relay sends that on as it is.
+    /// IP) from the node to the relay, both by their addresses in the cluster; the relay exchanges that for one from the care-of address
+    /// to the home agent.
     pub relayed: bool,
     /// The next hop on the interface's link; `None` where it has but one, and for a relay.
     pub via: Option<Ipv4Addr>,
