@@ -321,6 +321,7 @@ impl Simulation {
 
 #[cfg(test)]
 mod tests {
+    use crate::header::Header;
     use careof_base::Instant;
     use careof_plan::Observation;
     use careof_scenario::Scenario;
