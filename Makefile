@@ -110,9 +110,9 @@ packed:
 	for command in careof careof-agent; do \
 		$(BIN)/$$command man $$share/man/man1 && \
 		$(BIN)/$$command completions bash > $$share/bash-completion/completions/$$command && \
-		$(BIN)/$$command completions zsh > $$share/zsh/site-functions/_$$command && \
-		$(BIN)/$$command completions fish > $$share/fish/vendor_completions.d/$$command.fish || exit; \
-	done
+		$(BIN)/$$command completions zsh > $$share/zsh/site-functions/_$$command || exit; \
+	done && \
+	$(BIN)/careof-agent completions fish > $$share/fish/vendor_completions.d/careof-agent.fish
 	PATH="$(dir $(MATURIN)):$$PATH" MAKEFLAGS= $(MATURIN) build --profile $(MODULE_PROFILE) --locked --quiet --out $(DIST) $(FOR)
 	@rm -rf $(WHEEL_DATA)
 	@ls $(DIST)/*.whl

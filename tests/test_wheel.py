@@ -76,7 +76,7 @@ def test_what_a_wheel_holds(wheel: Path) -> None:
         "data/data/share/man/man1/careof-agent.1",
         "data/data/share/bash-completion/completions/careof",
         "data/data/share/zsh/site-functions/_careof-agent",
-        "data/data/share/fish/vendor_completions.d/careof.fish",
+        "data/data/share/fish/vendor_completions.d/careof-agent.fish",
         "dist-info/licenses/LICENSE-MIT",
     }
 

@@ -418,7 +418,7 @@ def _arguments_of_study(parser: argparse.ArgumentParser) -> None:
 
 
 def _arguments_of_completions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=["bash", "fish", "zsh"], help="which shell")
+    parser.add_argument("shell", choices=["bash", "zsh"], help="which shell")
 
 
 def _arguments_of_man(parser: argparse.ArgumentParser) -> None:

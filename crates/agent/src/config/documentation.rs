@@ -201,7 +201,9 @@ it has to know. Over one link each connection gets what that link carries; over 
   `\"auto\"` does as long as one path is enough for the flow, and departs from it otherwise, because order is restored at the tunnel's end.
 - Packets carry 44 bytes more than the datagram itself. The tunnel device leaves room for that (`tunnel_mtu` less 24).
 - Firewalls between both ends have to let UDP port 1021 and protocol 47 through, both ways.
-- Messages about paths are authenticated with the key of mobile node and home agent; of several keys of a mobile node the home agent takes the first.
+- Messages about paths are authenticated with the key of mobile node and home agent; of several keys of a mobile node the home agent takes all, and answers with
+  the one that the mobile node uses. So a key is renewed while connections go on: add the new one to the home agent's file and send `SIGHUP`, give it to the mobile node
+  and send `SIGHUP`, then take the old one out.
 
 `careof-agent paths` shows each path: whether it works, round trip, loss, what it carries, and what passes there now. `careof-agent
 status --json` has the same under `multipath`.

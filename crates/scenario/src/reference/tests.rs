@@ -194,6 +194,33 @@ const OF_MULTIPATH: [(&Section, &str, &str); 16] = [
     (&multipath::PATH_RULE, "treatment", "multipath.rules=[{ treatment = \"duplicated\" }]"),
 ];
 
+const RELAYS: &str = r#"
+    duration = "9 s"
+    [nodes]
+    neighbour = { role = "relay", vanishes = "4 s" }
+    [links]
+    ethernet = "ethernet-100m"
+    own = "lte"
+    lent = { preset = "lte", between = ["home-agent", "neighbour"] }
+    cluster = { preset = "ethernet-100m", between = ["neighbour", "mobile"] }
+    [mobility]
+    [multipath]
+    [[flow]]
+    from = "correspondent"
+    to = "mobile"
+"#;
+const OF_RELAYS: [(&Section, &str, &str); 9] = [
+    (&multipath::MULTIPATH, "trust", "multipath.trust=first-use"),
+    (&node::NODE, "cost", "nodes.neighbour.cost=9"),
+    (&node::NODE, "claims", "nodes.neighbour.claims=9 Mbit/s"),
+    (&node::NODE, "client_rate", "nodes.neighbour.client_rate=9 Mbit/s"),
+    (&node::NODE, "client_bytes", "nodes.neighbour.client_bytes=9 MB"),
+    (&node::NODE, "longest", "nodes.neighbour.longest=9 s"),
+    (&node::NODE, "drops", "nodes.neighbour.drops=0.9"),
+    (&node::NODE, "vanishes", "nodes.neighbour.vanishes=3 s"),
+    (&node::NODE, "returns", "nodes.neighbour.returns=8 s"),
+];
+
 /// For each section: where a table of it stands, and a change for each key.
 fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
     vec![
@@ -777,10 +804,11 @@ fn every_documented_key_means_something() {
         assert_ne!(domain(&[before, change]), domain(&[before]), "{key}");
         seen.insert((section.heading, key));
     }
-    let at_once = |change: &[&str]| {
+    let digest = |text: &str, change: &[&str]| {
         let change: Vec<String> = change.iter().map(|one| (*one).to_owned()).collect();
-        Scenario::parse("x.toml", MULTIPATH, &change).unwrap_or_else(|errors| panic!("{errors}")).digest()
+        Scenario::parse("x.toml", text, &change).unwrap_or_else(|errors| panic!("{errors}")).digest()
     };
+    let at_once = |change: &[&str]| digest(MULTIPATH, change);
     let one_by_one = MULTIPATH.replace("[multipath]", "");
     assert_ne!(at_once(&[]), Scenario::parse("x.toml", &one_by_one, &[]).unwrap().digest());
     seen.insert((ROOT.heading, "multipath"));
@@ -788,6 +816,10 @@ fn every_documented_key_means_something() {
         let rule = "multipath.rules=[{}]";
         let before: &[&str] = if section.heading == multipath::PATH_RULE.heading { &[rule] } else { &[] };
         assert_ne!(at_once(&[change]), at_once(before), "{key}");
+        seen.insert((section.heading, key));
+    }
+    for (section, key, change) in OF_RELAYS {
+        assert_ne!(digest(RELAYS, &[change]), digest(RELAYS, &[]), "{key}");
         seen.insert((section.heading, key));
     }
     for section in SECTIONS {
