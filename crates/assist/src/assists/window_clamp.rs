@@ -240,7 +240,10 @@ fn allowed(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards, ack: SeqNu
 
 /// The most that the path and the way behind it should hold.
 fn limit(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<u32> {
-    [limit_as_told(cx, flow, state, of), state.edge(of).taken.map(|taken| taken.bytes)].into_iter().flatten().min()
+    [limit_as_told(cx, flow, state, of), state.edge(of).taken.map(|taken| taken.bytes)]
+        .into_iter()
+        .flatten()
+        .min()
 }
 
 /// A replay has measured the path: more than keeps it busy would only wait. Until the next one has measured its own, after another handover,

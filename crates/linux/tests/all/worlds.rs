@@ -413,7 +413,9 @@ fn a_run_can_be_ended_early() {
     world.advance(Instant::from_millis(500)).unwrap();
     let early = world.take_events();
     let summary = world.finish().unwrap();
-    assert!(summary.duration >= Duration::from_millis(500) && summary.duration < Duration::from_secs(14 * 60));
+    assert!(
+        summary.duration >= Duration::from_millis(500) && summary.duration < Duration::from_secs(14 * 60)
+    );
     assert!(early.rows() + world.take_events().rows() > 0);
     assert_eq!(summary.handovers.len(), 0);
 }
