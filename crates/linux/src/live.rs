@@ -42,7 +42,7 @@ impl Director {
             _ => None,
         };
         let begins =
-            |step: &&(Instant, Step)| matches!(step.1, Step::Begin(_)) && link_of(*step).is_some_and(of);
+            |step: &&(Instant, Step)| matches!(step.1, Step::Begin(_)) && link_of(step).is_some_and(of);
         let link = done.iter().rev().filter_map(link_of).find(|link| of(*link));
         let name = link.map(|link| self.scenario.link(link).name.as_str());
         let reports = self.network.emulator.report()?;
