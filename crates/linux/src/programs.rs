@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Host, set_congestion_control};
 use careof_plan::{NodeId, Topology};
-use careof_scenario::{Flow, Programs, Scenario};
+use careof_scenario::{Flow, Programs, Scenario, Workload};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -98,9 +98,17 @@ pub(crate) fn refuse_missing(scenario: &Scenario) -> Result<(), WorldError> {
 }
 
 /// As [`refuse_missing`], of the owner's program.
-pub(crate) fn refuse_missing_own(own: Option<&OwnProgram>) -> Result<(), WorldError> {
-    let program = own.and_then(|own| own.words.first());
-    program.map_or(Ok(()), |program| look_for("COMMAND".to_owned(), program))
+pub(crate) fn refuse_missing_own(scenario: &Scenario, own: Option<&OwnProgram>) -> Result<(), WorldError> {
+    let Some(own) = own else { return Ok(()) };
+    let takes = |flow: &Flow| flow.name == own.flow && flow.workload == Workload::Command;
+    if !scenario.flows.iter().any(takes) {
+        return Err(WorldError::Unsupported {
+            key: "flow".to_owned(),
+            found: format!("{:?} as the place of a program", own.flow),
+            remedy: "name a flow that has a command".to_owned(),
+        });
+    }
+    own.words.first().map_or(Ok(()), |program| look_for("COMMAND".to_owned(), program))
 }
 
 fn look_for(key: String, program: &str) -> Result<(), WorldError> {

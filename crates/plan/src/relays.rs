@@ -21,7 +21,7 @@ const ALLIANCE_SPI: Spi = Spi(261);
 pub struct RelayPlan {
     /// The relay.
     pub node: NodeId,
-    /// The link that it lends, and its interface there.
+    /// The link that it lends.
     pub link: LinkId,
     /// Its interface on that link.
     pub outer_interface: InterfaceIndex,

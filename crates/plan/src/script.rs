@@ -44,6 +44,9 @@ pub fn attached_first(scenario: &Scenario) -> Vec<LinkId> {
 /// The scenario as it is in a run: handovers whose instants are drawn are there like any others.
 #[must_use]
 pub fn drawn(mut scenario: Scenario, run: u64) -> Scenario {
+    if scenario.poisson_handovers.is_empty() {
+        return scenario;
+    }
     for (index, poisson) in core::mem::take(&mut scenario.poisson_handovers).iter().enumerate() {
         let mut random = stream(&scenario, run, &format!("handover.poisson.{index}"));
         let beyond = poisson.mean.saturating_sub(poisson.least).as_secs_f64();
@@ -63,6 +66,7 @@ pub fn drawn(mut scenario: Scenario, run: u64) -> Scenario {
             scenario.handovers.push(Handover { at, ..handover.clone() });
         }
     }
+    scenario.handovers.sort_by_key(|handover| handover.at);
     scenario
 }
 

@@ -44,6 +44,9 @@ pub(crate) fn relay(reader: &Reader<'_>, problems: &mut Problems) -> RelayDraft 
     let cost = reader.get("cost").and_then(|field| field.integer(0, u16::MAX.into(), problems));
     let mut rate = |key| reader.get(key).and_then(|field| field.rate(problems));
     let (claims, client_rate) = (rate("claims"), rate("client_rate"));
+    if let (Some(field), Some(0)) = (reader.get("client_rate"), client_rate.map(DataRate::bits_per_second)) {
+        field.wrong("it must be above zero", Some("leave it out for no limit".to_owned()), problems);
+    }
     let client_bytes = reader.get("client_bytes").and_then(|field| {
         let bytes = field.size(problems)?;
         if bytes == 0 {

@@ -9,7 +9,7 @@ use crate::mobility::{HandoverDraft, Reference};
 use crate::tree::Value;
 use crate::words::{ReadWord as _, Spacing};
 
-/// A table stands for no more handovers than this.
+/// `every` stands for no more handovers of a run than this.
 pub(crate) const MOST_HANDOVERS: u64 = 100_000;
 
 /// The time of a handover.

@@ -306,10 +306,11 @@ impl Ipv4Carrier {
             (Agent::Foreign(old), _) => homes.extend(old.visitors().map(|visitor| visitor.home_address)),
             _ => {}
         }
-        if let Some(bonds) = &mut self.data.bonds {
-            bonds.set_keys(path_keys(&setup));
-        }
+        let keys = path_keys(&setup);
         self.change_assists(now, setup)?;
+        if let Some(bonds) = &mut self.data.bonds {
+            bonds.set_keys(keys);
+        }
         self.agent = agent;
         self.host.is_unhurried = true;
         self.take_restored(now);

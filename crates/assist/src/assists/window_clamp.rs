@@ -97,6 +97,8 @@ struct Edge {
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     bytes: u32,
+    /// The largest window of its receiver since then, bytes.
+    whole: u32,
     /// What was acknowledged when that was last looked at.
     una: SeqNumber,
 }
@@ -258,14 +260,17 @@ fn note_replay(cx: &Context<'_>, flow: &Flow, state: &mut State, passing: &Passi
     };
     let takes = behind.and_then(|behind| cx.courses.takes(mobile, &stream.share, behind));
     let taken = &mut state.edge_mut(of).taken;
+    let window = u32::from(passing.segment.window) << stream.scale.unwrap_or_default();
+    // A receiver that closes its window for a while does not want all of it at once afterwards.
+    let whole = taken.map_or(window, |taken| taken.whole.max(window));
     if let Some(takes) = takes {
-        *taken = Some(Taken { bytes: u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX), una });
-    } else if let Some(Taken { bytes, una: before }) = *taken {
+        let bytes = u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX);
+        *taken = Some(Taken { bytes, whole, una });
+    } else if let Some(Taken { bytes, una: before, .. }) = *taken {
         let is_held = cx.courses.is_measuring(mobile, &stream.share);
         let opened = if is_held { 0 } else { una.bytes_since(before) };
         let bytes = bytes.saturating_add(opened);
-        let whole = u32::from(passing.segment.window) << stream.scale.unwrap_or_default();
-        *taken = (is_held || bytes < whole).then_some(Taken { bytes, una });
+        *taken = (is_held || bytes < whole).then_some(Taken { bytes, whole, una });
     }
 }
 

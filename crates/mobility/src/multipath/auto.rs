@@ -213,7 +213,7 @@ impl Auto {
             // Other paths are another matter.
             self.paths = known;
             (self.settles, self.retry_at, self.failures) = (true, now, 0);
-            self.copies_since = None;
+            (self.copies_since, self.watched) = (None, None);
             self.begin(now, bytes, packets, late);
             return;
         };

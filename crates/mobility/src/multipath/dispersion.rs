@@ -121,8 +121,7 @@ impl Dispersion {
 
     /// A path is known to be out: its link is down, or a relay has withdrawn.
     pub fn path_is_out(&mut self, now: Instant, id: PathId) -> Option<PathChange> {
-        let path = self.path_mut(id).filter(|path| path.is_usable())?;
-        Some(path.be_told_out(now))
+        self.path_mut(id)?.be_told_out(now)
     }
 
     /// The other end has begun anew: what it told, and what was measured with its clock, means nothing any more.

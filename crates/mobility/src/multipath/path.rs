@@ -649,9 +649,9 @@ impl Path {
         None
     }
 
-    /// The same, from its owner, who need not wait for silence.
-    pub(super) fn be_told_out(&mut self, now: Instant) -> PathChange {
-        let change = self.go_out(now);
+    /// Its owner says that it does not work, before silence does (then it is news) or after.
+    pub(super) fn be_told_out(&mut self, now: Instant) -> Option<PathChange> {
+        let change = self.is_usable().then(|| self.go_out(now));
         self.is_told = true;
         change
     }

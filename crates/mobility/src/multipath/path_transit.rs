@@ -55,7 +55,7 @@ impl Way {
         if seen == 0 && self.seen >= LEARNT {
             return 0;
         }
-        seen.max(u32::try_from(self.margin()).unwrap_or(u32::MAX / 4))
+        seen.max(u32::try_from(self.margin()).unwrap_or(u32::MAX).min(u32::MAX / 4))
     }
 
     /// How much longer than the longest transit of late a packet may take: four mean deviations, and more where these are of a few

@@ -103,7 +103,7 @@ pub struct RelayLink {
     pub claims: Option<DataRate>,
     /// What the mobile node may have in either direction, above zero; `None`: there is no limit.
     pub client_rate: Option<DataRate>,
-    /// Bytes that the mobile node may have in all, above zero; `None`: there is no limit.
+    /// Bytes that the mobile node may have in an alliance, above zero; `None`: there is no limit.
     pub client_bytes: Option<u64>,
     /// The longest that is granted at once, whole seconds, 1 to 65,535.
     pub longest: Duration,

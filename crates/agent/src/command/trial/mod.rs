@@ -43,7 +43,7 @@ pub(super) fn run() -> Result<(), Failure> {
         Ok(()) => {
             write(&format!("\nThe agents have ended. Their logs and configurations: {}\n", logs.display()))
         }
-        Err(failure) if failure.status == INTERRUPTED => Err(failure),
+        Err(failure) if failure.status > INTERRUPTED => Err(failure),
         // Without a log there was no agent, and nothing to be kept.
         Err(failure) if !logs.join("home.log").exists() => {
             let _ = std::fs::remove_dir_all(&logs);
@@ -221,8 +221,8 @@ impl Agent {
     }
 }
 
-/// The status of a command that a signal ended, as shells have it.
-const INTERRUPTED: u8 = 130;
+/// The status of a command that a signal ended is the signal's number more, as shells have it.
+const INTERRUPTED: u8 = 128;
 
 /// Signals that ask this process to end: they are waited for, so that nothing is left behind.
 struct Signals(SignalFd);
@@ -241,8 +241,13 @@ impl Signals {
     fn check(&self) -> Result<(), Failure> {
         match self.0.read_signal() {
             Ok(None) => Ok(()),
-            Ok(Some(_)) => {
-                Err(Failure::new(INTERRUPTED, "interrupted; nothing was left behind but the logs", None))
+            Ok(Some(signal)) => {
+                let number = u8::try_from(signal.ssi_signo).unwrap_or_default();
+                Err(Failure::new(
+                    INTERRUPTED.saturating_add(number),
+                    "interrupted; both hosts are gone",
+                    None,
+                ))
             }
             Err(errno) => Err(went_wrong("wait for signals", &errno)),
         }

@@ -171,7 +171,7 @@ impl HomeAgent {
 
     /// Whether a packet from `home_address` may come through a tunnel that begins at `tunnel_source`: there
     /// is a binding with that care-of address, or was until lately, and reverse tunnelling was granted (RFC 3024 section 4.4). Through a
-    /// relay messages about the path come so in any case.
+    /// relay they come so in any case, for it passes on nothing that is not in a tunnel.
     #[must_use]
     pub fn accepts_reverse_tunnel(&self, home_address: Ipv4Addr, tunnel_source: Ipv4Addr) -> bool {
         let is_relays = |path: HomePath| path.relayed && path.care_of == tunnel_source;
