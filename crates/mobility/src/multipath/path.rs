@@ -298,6 +298,8 @@ pub struct Path {
     reported_bytes: u64,
     /// The highest number that had come when losses were last counted.
     counted: Option<u32>,
+    /// It is back, and the other end's counts have what came while it was out: the next report tells no losses.
+    is_recounted: bool,
 }
 
 impl Path {
@@ -344,6 +346,7 @@ impl Path {
             report: None,
             reported_bytes: 0,
             counted: None,
+            is_recounted: false,
         }
     }
 
@@ -757,6 +760,7 @@ impl Path {
             report.highest = Some(sequence);
         }
         self.counted = Some(sequence);
+        self.is_recounted = true;
         self.reported_bytes = self.bytes_sent;
         Some(PathChange::Back)
     }
@@ -830,7 +834,8 @@ impl Path {
         let arrived = feedback.packets.wrapping_sub(last.packets);
         let bytes = feedback.bytes.wrapping_sub(last.bytes);
         let queued = self.has_standing_queue();
-        let is_sound = put_in < u32::MAX / 2 && arrived < u32::MAX / 2;
+        let is_recounted = core::mem::take(&mut self.is_recounted);
+        let is_sound = !is_recounted && put_in < u32::MAX / 2 && arrived < u32::MAX / 2;
         if is_sound && !queued {
             self.losses.add(put_in, arrived);
         }
