@@ -34,6 +34,7 @@ help:
 	@echo "make setup   build careof and careof-agent into $(VENV)"
 	@echo "make demo    simulate a download from WaveLAN to GSM, with report, into demo/"
 	@echo "make test    everything that must pass: lint, the Rust tests, the tests across languages"
+	@echo "make fuzz    run the fuzz targets for a while; they need the nightly toolchain (TARGET=, SPAN=)"
 	@echo "make hunt    random cases that no test has drawn before; SEED=N draws those of N again, ROUNDS=N as many seeds"
 	@echo "make lint    formatting, clippy, ruff, types"
 	@echo "make format  format all sources"
@@ -47,9 +48,9 @@ help:
 	@echo "make worlds outages  scenarios of Mobile IPv4 and outages over Mobile IPv6 in both worlds: two hours and 20 minutes (JOBS=N)"
 	@echo "make moves   ten moves over HMIPv6 and over FMIPv6 in both worlds, with the default assists: ten minutes (JOBS=N)"
 	@echo "make oracles the TCP models beside real kernels, printed predictions and ns-2, as far as these are there"
-	@echo "make wheel   dist/careof-*.whl: careof and careof-agent for machines without Rust (MANYLINUX=yes: also for old ones)"
+	@echo "make wheel   dist/careof-*.whl: careof and careof-agent for machines without Rust"
 	@echo "make docs    the pages of docs/ as a site, in site/"
-	@echo "make lock    renew requirements.lock and those of the docs and of MANYLINUX=yes"
+	@echo "make lock    renew requirements.lock and that of the docs"
 	@echo "make clean   remove everything that was built"
 
 setup: $(MODULE)
@@ -81,22 +82,11 @@ $(MODULE): $(VENV)/.packages $(NATIVE_SOURCES)
 
 # What maturin puts into the wheel beside the packages, if it is there: programs, and what belongs below share/.
 WHEEL_DATA := careof._careof.data
-# Rust's own lower bound, by zig's copy of that C library.
-GLIBC := 2.17
-TRIPLE := $(shell uname -m)-unknown-linux-gnu
 
-ifdef MANYLINUX
-wheel: setup $(VENV)-manylinux/.packages
-	PATH="$(CURDIR)/$(VENV)-manylinux/bin:$$PATH" $(CARGO) zigbuild --profile $(MODULE_PROFILE) --locked --quiet \
-		--target $(TRIPLE).$(GLIBC) -p careof-python -p careof-agent --bin careof-agent
-	@$(MAKE) --no-print-directory packed BINARY=target/$(TRIPLE)/$(MODULE_PROFILE)/careof-agent \
-		MATURIN="$(CURDIR)/$(VENV)-manylinux/bin/maturin" FOR="--zig --target $(TRIPLE) --compatibility manylinux_2_17"
-else
 wheel: setup
 	@$(MAKE) --no-print-directory packed
-endif
 
-# The wheel of what was built; FOR names the machine, if it is another than this one.
+# The wheel of what was built.
 .PHONY: packed
 packed: BINARY ?= $(BIN)/careof-agent
 packed: MATURIN ?= $(CURDIR)/$(BIN)/maturin
@@ -113,14 +103,14 @@ packed:
 		$(BIN)/$$command completions zsh > $$share/zsh/site-functions/_$$command || exit; \
 	done && \
 	$(BIN)/careof-agent completions fish > $$share/fish/vendor_completions.d/careof-agent.fish
-	PATH="$(dir $(MATURIN)):$$PATH" MAKEFLAGS= $(MATURIN) build --profile $(MODULE_PROFILE) --locked --quiet --out $(DIST) $(FOR)
+	PATH="$(dir $(MATURIN)):$$PATH" MAKEFLAGS= $(MATURIN) build --profile $(MODULE_PROFILE) --locked --quiet --out $(DIST)
 	@rm -rf $(WHEEL_DATA)
 	@ls $(DIST)/*.whl
 
-# Packages that only one target needs have a lock file and an environment of their own.
-$(VENV)-docs/.packages $(VENV)-manylinux/.packages: $(VENV)-%/.packages: requirements-%.lock
-	$(PYTHON) -m venv $(VENV)-$*
-	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+# What only `make docs` needs has a lock file and an environment of its own.
+$(VENV)-docs/.packages: requirements-docs.lock
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 # A link or an anchor that leads nowhere is an error.
@@ -272,13 +262,11 @@ lock:
 	{ echo '# Exact versions for `make setup`, made by `make lock` from pyproject.toml.'; \
 	  $(LOCKED) pyproject.toml --extra dask --group tools; } > requirements.lock.new
 	mv requirements.lock.new requirements.lock
-	for group in docs manylinux; do \
-		{ echo "# Exact versions of the group $$group, made by \`make lock\` from pyproject.toml."; $(LOCKED) --group $$group; } \
-			> requirements-$$group.lock.new && mv requirements-$$group.lock.new requirements-$$group.lock || exit; \
-	done
+	{ echo '# Exact versions for `make docs`, made by `make lock` from pyproject.toml.'; $(LOCKED) --group docs; } > requirements-docs.lock.new
+	mv requirements-docs.lock.new requirements-docs.lock
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf target fuzz/target $(VENV) $(VENV)-lock $(VENV)-docs $(VENV)-manylinux $(WHEEL_DATA) demo run dist site .mypy_cache .ruff_cache .pytest_cache
+	rm -rf target fuzz/target $(VENV) $(VENV)-lock $(VENV)-docs $(WHEEL_DATA) demo run dist site .mypy_cache .ruff_cache .pytest_cache
 	rm -f python/careof/*.so
 	find python tests benches -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -52,7 +52,8 @@ grep -q 'and voice got nothing new for 562 ms at most' said || fail "the run doe
 
 hosts=yes
 [[ -w /dev/net/tun ]] || hosts=
-if [[ -n $hosts ]]; then
+# For a tree that is built a test of its own carries the tutorial out.
+if [[ -n $hosts && $built == "$work/careof" ]]; then
   say "The tutorial of the agent"
   "$built/examples/try-it.sh" > tutorial || fail "the tutorial failed: $(tail -5 tutorial)"
   tail -3 tutorial

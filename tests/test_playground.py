@@ -216,7 +216,7 @@ def test_what_is_no_request_of_the_page_is_refused(playground: Playground) -> No
     kind = {"Content-Type": "application/json"}
     assert ask(playground, "POST", "/run", "{}", {"Content-Type": "text/plain"})[0] == 415
     assert ask(playground, "POST", "/run", "{}")[0] == 415
-    for body in ("", "{", "[]", '{"seed": 1}', b"\xff", "x" * 100_000):
+    for body in ("", "{", "[]", '{"seed": 1}', b"\xff", "x" * 100_000, '{"a":' * 10_000):
         assert ask(playground, "POST", "/run", body, kind)[0] == 400, body[:9]
     assert ask(playground, "POST", "/", "{}", kind)[0] == 404
     for path in ("/scenario", "/../cli.py", "/%2e%2e/cli.py", "//etc/passwd", "/page.html"):

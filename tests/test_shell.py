@@ -94,7 +94,7 @@ def test_a_program_that_a_signal_ends_has_the_status_of_a_shell(careof: Command,
 
 
 def test_it_is_told_to_end_when_its_time_is_over(careof: Command, scenario: Path) -> None:
-    assert careof("shell", scenario, "--for", "2 s", "--", "sleep", "3210").returncode == 143
+    assert careof("shell", scenario, "--for", "6 s", "--", "sleep", "3210").returncode == 143
 
 
 def test_nothing_that_it_started_is_left(careof: Command, scenario: Path) -> None:

@@ -42,7 +42,7 @@ class _Handler(SimpleHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer with bytes, with a file, or with what there is."""
         kind, _, number = self.path.lstrip("/").partition("/")
-        if kind == "bytes" and number.isdecimal() and int(number) <= _MOST:
+        if kind == "bytes" and number.isdecimal() and len(number) <= len(str(_MOST)) and int(number) <= _MOST:
             self._begin("application/octet-stream", int(number))
             for piece in content(int(number)):
                 self.wfile.write(piece)
@@ -54,9 +54,22 @@ class _Handler(SimpleHTTPRequestHandler):
         else:
             self.send_error(HTTPStatus.NOT_FOUND)
 
+    def do_HEAD(self) -> None:
+        """Of files alone, and of none where none are served."""
+        if self._has_files:
+            super().do_HEAD()
+        else:
+            self.send_error(HTTPStatus.NOT_FOUND)
+
     def do_POST(self) -> None:
         """Count what is sent."""
-        left = count = int(self.headers.get("Content-Length", 0))
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or len(length) > len(str(_MOST)):
+            # What comes without a length that can be read cannot be told from the next request.
+            self.close_connection = True
+            self.send_error(HTTPStatus.LENGTH_REQUIRED)
+            return
+        left = count = int(length)
         while left > 0:
             piece = self.rfile.read(min(left, len(_BLOCK)))
             if not piece:

@@ -55,9 +55,11 @@ def run(shell: Shell, remark: Callable[[str], None]) -> int:
 
     Raises:
         ScenarioError: the scenario is none.
-        InputError: it has no such node.
+        InputError: it has no such node, or there is no such directory.
         WorldError: this machine has no real hosts, or there is no such program.
     """
+    if shell.serve is not None and not shell.serve.is_dir():
+        raise InputError(f"{shell.serve}: there is no such directory", hint="name one with --serve DIR")
     name, text = read_scenario(Path(shell.scenario))
     given = override_list(shell.overrides)
     resolved = native.check(name, text, given)

@@ -131,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
             if not 0 <= length <= _LARGEST:
                 return None
             given = json.loads(self.rfile.read(length))
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
             return None
