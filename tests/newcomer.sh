@@ -48,7 +48,7 @@ cd "$work"
 ln -s "$built/scenarios" scenarios
 PATH=$built/.venv/bin:$PATH
 eval "${commands[1]#.venv/bin/}" | tee said
-grep -q 'and voice got nothing new for 562 ms at most' said || fail "the run does not say what README promises"
+tr -s '\n ' ' ' < said | grep -q 'and voice got nothing new for 562 ms at most' || fail "the run does not say what README promises"
 
 hosts=yes
 [[ -w /dev/net/tun ]] || hosts=
