@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import pytest
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -23,6 +25,11 @@ _PATIENCE_S = 120.0
 def chromium() -> str | None:
     """The browser of this machine."""
     return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+needs_browser = pytest.mark.skipif(
+    chromium() is None and not os.environ.get("CAREOF_REQUIRE_BROWSER"), reason="no Chromium on this machine"
+)
 
 
 class Browser:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from browser import Browser
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parent.parent
 CAREOF = Path(sys.executable).with_name("careof")
@@ -70,6 +72,13 @@ class Command(Protocol):
     def __call__(
         self, *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]: ...
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """For tests that need one (`browser.needs_browser`)."""
+    with Browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
 
 
 @pytest.fixture(scope="session")

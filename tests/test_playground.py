@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
 import shlex
 import signal
@@ -18,7 +17,7 @@ import numpy as np
 import pytest
 
 import careof as library
-from browser import Browser, chromium
+from browser import Browser, needs_browser
 from careof import native
 from careof.errors import InputError, ScenarioError
 from careof.playground import simulate
@@ -273,17 +272,6 @@ def test_interrupting_the_server_is_no_failure() -> None:
             server.send_signal(signal.SIGINT)
             _, complaints = server.communicate(timeout=120)
     assert (server.returncode, complaints) == (0, "")
-
-
-needs_browser = pytest.mark.skipif(
-    chromium() is None and not os.environ.get("CAREOF_REQUIRE_BROWSER"), reason="no Chromium on this machine"
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("profile")) as one:
-        yield one
 
 
 DRAWN = "document.body.dataset.drawn === 'yes'"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import json
-import os
 import re
 import zlib
 from html.parser import HTMLParser
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 import careof
-from browser import Browser, chromium
+from browser import Browser, needs_browser
 from careof.plot.look import CYCLE, dark
 from careof.plot.packed import LARGEST, LEAST, LIMIT, Packed, pack
 from careof.plot.series import Panel, Role, Series, Shape
@@ -24,7 +23,7 @@ from careof.report.numbers import metrics_table
 from careof.verdict import verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 LARGEST_PAGE = 1_500_000
 
@@ -186,17 +185,6 @@ def test_metrics_that_are_zero_everywhere_are_folded_away(run: careof.Run) -> No
         assert (words in shown) != is_zero
     for group in ("Waiting", "Timers and retransmissions", "Round trip"):
         assert group in shown
-
-
-needs_browser = pytest.mark.skipif(
-    chromium() is None and not os.environ.get("CAREOF_REQUIRE_BROWSER"), reason="no Chromium on this machine"
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("profile")) as one:
-        yield one
 
 
 @needs_browser

@@ -1,6 +1,6 @@
 //! A packet as the bytes it would be on a wire.
 
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_plan::{Locator, Plan};
 use careof_wire::ipv4::Ipv4Header;
@@ -153,7 +153,11 @@ impl PacketBytes {
                 }
                 Wrapping::Ipv6InIpv4 { udp } => {
                     let header = header.to_ipv4();
-                    let tunnelled = if udp { in_udp(&header, &tunnelled) } else { tunnelled };
+                    let tunnelled = if udp {
+                        datagram(DSMIPV6_PORT, (header.source, header.destination), &tunnelled)
+                    } else {
+                        tunnelled
+                    };
                     emit_part(&header, &tunnelled, &mut self.whole);
                 }
                 Wrapping::Ipv6 | Wrapping::Ipv4(_) | Wrapping::Multipath => {
@@ -201,13 +205,22 @@ fn lengthen_header(segment: &mut [u8], words: u16) {
     segment[16..18].copy_from_slice(&(!(folded as u16)).to_be_bytes());
 }
 
-/// A packet behind a header of UDP, as messages of mobility are between these ends.
-fn in_udp(header: &Ipv4Header, packet: &[u8]) -> Vec<u8> {
-    let payload_len = packet.len() as u16;
-    let ports = UdpHeader { source_port: DSMIPV6_PORT, destination_port: DSMIPV6_PORT, payload_len };
-    let mut bytes = Vec::with_capacity(packet.len() + usize::from(UdpHeader::LEN));
-    ports.emit(header.source, header.destination, packet, &mut bytes);
+/// A datagram of UDP between the same port of both ends, as messages of mobility are.
+pub(crate) fn datagram(port: u16, (source, destination): (Ipv4Addr, Ipv4Addr), payload: &[u8]) -> Vec<u8> {
+    let ports = UdpHeader { source_port: port, destination_port: port, payload_len: payload.len() as u16 };
+    let mut bytes = Vec::with_capacity(payload.len() + usize::from(UdpHeader::LEN));
+    ports.emit(source, destination, payload, &mut bytes);
     bytes
+}
+
+/// What a message carries, if it is a datagram of UDP to `port`.
+pub(crate) fn payload_to<'a>(port: u16, header: &Header, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    if header.protocol != protocol::UDP {
+        return None;
+    }
+    let (udp, payload) =
+        UdpHeader::parse(header.source.to_ipv4(), header.destination.to_ipv4(), bytes).ok()?;
+    (udp.destination_port == port).then_some(payload)
 }
 
 /// A header and the part of `payload` that it says it carries.

@@ -9,8 +9,8 @@ use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId};
 use careof_plan::{InterfaceIndex, Locator, NodeId, RelayPlan, down_of, up_of};
 use careof_wire::protocol;
 use careof_wire::tunnel::Encapsulation;
-use careof_wire::udp::UdpHeader;
 
+use crate::bytes::{datagram, payload_to};
 use crate::drop_cause::NodeDrop;
 use crate::forwarding::DEFAULT_TTL;
 use crate::header::Header;
@@ -163,13 +163,7 @@ impl Simulation {
     ) {
         let ClusterTransmit { destination, payload } = transmit;
         let destination: Locator = destination.unwrap_or(core::net::Ipv4Addr::BROADCAST).into();
-        let header = UdpHeader {
-            source_port: CLUSTER_PORT,
-            destination_port: CLUSTER_PORT,
-            payload_len: payload.len() as u16,
-        };
-        let mut datagram = Vec::with_capacity(payload.len() + 8);
-        header.emit(source.to_ipv4(), destination.to_ipv4(), payload, &mut datagram);
+        let datagram = datagram(CLUSTER_PORT, (source.to_ipv4(), destination.to_ipv4()), payload);
         // It is for the cluster alone.
         self.send_message(node, Some(interface), (source, destination), 1, protocol::UDP, datagram);
     }
@@ -184,13 +178,8 @@ impl Simulation {
     ) -> bool {
         let now = self.now;
         let Some(cluster) = &mut self.cluster else { return false };
-        let ends = [header.source.to_ipv4(), header.destination.to_ipv4()];
-        let Some((UdpHeader { destination_port: CLUSTER_PORT, .. }, payload)) = Some(header.protocol)
-            .filter(|number| *number == protocol::UDP)
-            .and_then(|_| UdpHeader::parse(ends[0], ends[1], bytes).ok())
-        else {
-            return false;
-        };
+        let Some(payload) = payload_to(CLUSTER_PORT, header, bytes) else { return false };
+        let from = header.source.to_ipv4();
         let is_at = |one: &Alliance| {
             let RelayPlan { node: relay, inner_interface, interface: outer, .. } = one.plan;
             [(relay, inner_interface), (one.mobile, outer)].contains(&(node, interface))
@@ -198,9 +187,9 @@ impl Simulation {
         let Some(index) = cluster.alliances.iter().position(is_at) else { return true };
         let one = &mut cluster.alliances[index];
         if one.mobile == node {
-            one.client.handle_message(now, ends[0], payload);
+            one.client.handle_message(now, from, payload);
         } else {
-            one.relay.handle_message(now, ends[0], payload);
+            one.relay.handle_message(now, from, payload);
         }
         self.drive_alliance(index);
         true

@@ -9,9 +9,9 @@ use careof_plan::{InterfaceIndex, Locator, MultipathPlan, NodeId, OneWayId, Plan
 use careof_scenario::LinkId;
 use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, MultipathPayload};
-use careof_wire::udp::UdpHeader;
 
 use crate::agents::Agent;
+use crate::bytes::{datagram, payload_to};
 use crate::drop_cause::NodeDrop;
 use crate::forwarding::DEFAULT_TTL;
 use crate::header::{Header, IPV4_LEN};
@@ -189,14 +189,8 @@ impl Simulation {
     ) -> bool {
         let now = self.now;
         let Some(multipath) = &mut self.multipath else { return false };
-        let Some(place) = multipath.end_at(node).filter(|_| header.protocol == protocol::UDP) else {
-            return false;
-        };
-        let ends = [header.source.to_ipv4(), header.destination.to_ipv4()];
-        let Ok((udp, payload)) = UdpHeader::parse(ends[0], ends[1], bytes) else { return false };
-        if udp.destination_port != PATH_PORT {
-            return false;
-        }
+        let Some(place) = multipath.end_at(node) else { return false };
+        let Some(payload) = payload_to(PATH_PORT, header, bytes) else { return false };
         // Of what came through a relay to the home agent the message itself says it.
         let comes_by = |path: &&PlannedPath| match place {
             HOME => path.relay.is_none() && path.care_of == header.source,
@@ -332,13 +326,7 @@ impl Simulation {
 
     fn send_about_path(&mut self, place: usize, node: NodeId, path: &PlannedPath, message: &[u8]) {
         let (source, destination) = self.ends_of_path(place, node, path);
-        let header = UdpHeader {
-            source_port: PATH_PORT,
-            destination_port: PATH_PORT,
-            payload_len: message.len() as u16,
-        };
-        let mut datagram = Vec::with_capacity(message.len() + 8);
-        header.emit(source.to_ipv4(), destination.to_ipv4(), message, &mut datagram);
+        let datagram = datagram(PATH_PORT, (source.to_ipv4(), destination.to_ipv4()), message);
         let packet = self.message((source, destination), node, DEFAULT_TTL, protocol::UDP, datagram);
         self.trace_message(node, packet, true);
         if let Some(passage) = self.passage_to_relay(place, node, path)

@@ -94,8 +94,7 @@ pub(crate) struct Course {
     was_full: bool,
     /// What was out has been given up once since something was last acknowledged.
     gave_up: bool,
-    acks_in_sight: bool,
-    /// Since when they are not.
+    /// Since when acknowledgements are out of sight.
     blind_since: Option<Instant>,
 }
 
@@ -173,7 +172,6 @@ impl Courses {
                 full_since: None,
                 was_full: false,
                 gave_up: false,
-                acks_in_sight: true,
                 blind_since: None,
             }
         });
@@ -262,7 +260,7 @@ impl Courses {
     /// Whether a flow takes part in a replay that does not know its path yet, but will.
     pub(crate) fn is_measuring(&self, mobile: IpAddr, share: &Share) -> bool {
         let course = self.courses.get(&mobile).filter(|course| course.id == share.course);
-        course.is_some_and(|course| course.acks_in_sight && !course.path.is_measured())
+        course.is_some_and(|course| course.blind_since.is_none() && !course.path.is_measured())
     }
 
     /// The window is full of what was released until the instant that is returned, and nothing has been acknowledged for so long that
@@ -341,7 +339,6 @@ impl Course {
 
     /// Released packets have arrived.
     pub(crate) fn note_arrival(&mut self, now: Instant, arrived: &Arrived) {
-        self.acks_in_sight = true;
         self.blind_since = None;
         self.gave_up = false;
         if !core::mem::replace(&mut self.heard, true) {
@@ -376,7 +373,7 @@ impl Course {
 
     /// Whether acknowledgements say how much is under way.
     fn has_window(&self) -> bool {
-        self.acks_in_sight && !self.path.gives_way() && (self.following_since.is_none() || self.heard)
+        self.blind_since.is_none() && !self.path.gives_way() && (self.following_since.is_none() || self.heard)
     }
 
     fn may_send(&mut self, now: Instant) -> bool {
@@ -402,7 +399,6 @@ impl Course {
             if now < since + self.patience_for_acks() {
                 return false;
             }
-            self.acks_in_sight = false;
             self.blind_since = Some(now);
         }
         self.full_since = None;

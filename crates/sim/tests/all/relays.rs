@@ -44,11 +44,7 @@ fn simulate(text: &str, words: &[&str]) -> (Summary, Columns) {
     let overrides: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let scenario = Scenario::parse("relays.toml", text, &overrides).unwrap_or_else(|all| panic!("{all}"));
     let observation = Observation { trace: true, ..Observation::default() };
-    let (summary, columns) = finish(Simulation::new(scenario, "relays.toml", 0, observation).unwrap());
-    for (book, difference) in &summary.conservation {
-        assert_eq!(*difference, 0, "{words:?}: {book}");
-    }
-    (summary, columns)
+    finish(Simulation::new(scenario, "relays.toml", 0, observation).unwrap())
 }
 
 fn run(words: &[&str]) -> Summary {

@@ -239,9 +239,12 @@ pub(super) struct SentAgain {
 }
 
 impl SentAgain {
-    /// Learns from a segment with data for the mobile node, which has been at its path `since`.
-    fn learn(&mut self, since: Option<Instant>, passing: &Passing<'_>) {
+    /// Learns from a segment for the mobile node, which has been at its path `since`.
+    pub(super) fn learn(&mut self, since: Option<Instant>, passing: &Passing<'_>) {
         let segment = passing.segment;
+        if segment.seq_len() == 0 {
+            return;
+        }
         let Some(stamps) = segment.timestamps else { return };
         if self.since != since {
             (self.span, self.since) = (None, since);
@@ -266,21 +269,16 @@ impl SentAgain {
 
 /// Whether a segment for the mobile node, at the mobile node, is a late copy of what it has. What its sender has sent again itself is
 /// none: from the duplicate the sender learns that it need not have done so (DSACK, RFC 2883), and takes back what that has cost it.
-pub(super) fn is_late_copy(
-    cx: &Context<'_>,
-    flow: &Flow,
-    again: &mut SentAgain,
-    passing: &Passing<'_>,
-) -> bool {
+pub(super) fn is_late_copy(cx: &Context<'_>, flow: &Flow, again: &SentAgain, passing: &Passing<'_>) -> bool {
     let segment = passing.segment;
     if segment.seq_len() == 0 || !segment.flags.are_of_a_stream() {
         return false;
     }
     let mobile = flow.key.mobile;
-    let since = cx.paths.in_use_since(mobile);
-    again.learn(since, passing);
     let by_left_path = |path: PathId| cx.paths.present(mobile).is_some_and(|present| present != path);
-    let (Some(true), Some(since)) = (passing.path.map(by_left_path), since) else { return false };
+    let (Some(true), Some(since)) = (passing.path.map(by_left_path), cx.paths.in_use_since(mobile)) else {
+        return false;
+    };
     let stream = flow.stream(passing.towards);
     let (Some(una), Some(last)) = (stream.una, stream.last_ack) else { return false };
     let is_old = match (segment.timestamps, last.segment.timestamps) {

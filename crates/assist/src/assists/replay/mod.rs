@@ -77,11 +77,12 @@ impl Assist for ReplayAssist {
             on_sent(cx, flow, state, &rules, passing, verdict);
         } else {
             on_answered(cx, flow, state, &rules, passing);
-            if cx.config.place == Place::MobileNode
-                && duplicates::is_late_copy(cx, flow, &mut state.sent_again, passing)
-            {
-                cx.counters.duplicates_dropped += 1;
-                verdict.fate = Fate::Drop(DropReason::DeliveredAlready);
+            if cx.config.place == Place::MobileNode {
+                state.sent_again.learn(cx.paths.in_use_since(flow.key.mobile), passing);
+                if duplicates::is_late_copy(cx, flow, &state.sent_again, passing) {
+                    cx.counters.duplicates_dropped += 1;
+                    verdict.fate = Fate::Drop(DropReason::DeliveredAlready);
+                }
             }
         }
         release::settle(cx, flow, state);
