@@ -73,7 +73,7 @@ class Memory:
 
     def table(self) -> pa.Table:
         """All of them."""
-        return pa.concat_tables(self._groups or [self._schema.empty_table()]).unify_dictionaries()
+        return pa.concat_tables(self._groups or [self._schema.empty_table()]).unify_dictionaries().combine_chunks()
 
 
 class ParquetFile:
@@ -101,7 +101,7 @@ class ParquetFile:
 
     def write(self, group: pa.Table) -> None:
         """Take one row group."""
-        self._writer.write_table(group, row_group_size=ROW_GROUP)
+        self._writer.write_table(_own_dictionaries(group), row_group_size=ROW_GROUP)
 
 
 class Recorder:
@@ -133,7 +133,7 @@ class Recorder:
     def _write(self, rows: int) -> None:
         table = pa.Table.from_batches(self._waiting, schema=self._schema)
         for start in range(0, rows, ROW_GROUP):
-            self._sink.write(_own_dictionaries(table.slice(start, min(ROW_GROUP, rows - start))))
+            self._sink.write(table.slice(start, min(ROW_GROUP, rows - start)))
         rest = table.slice(rows)
         self._waiting = rest.to_batches()
         self._rows = rest.num_rows
@@ -167,6 +167,7 @@ def shape(path: Path) -> tuple[list[str], int]:
 
 
 def _own_dictionaries(group: pa.Table) -> pa.Table:
+    """The same rows, whose bytes do not depend on where the native module's batches ended."""
     columns = [
         column.cast(pa.string()).combine_chunks().dictionary_encode() if pa.types.is_dictionary(column.type) else column
         for column in group.columns

@@ -195,7 +195,8 @@ def _finish(world: native.World, recorder: Recorder | None, audience: _Audience)
 
 def _advance(world: native.World, recorder: Recorder | None, audience: _Audience) -> None:
     duration = world.duration_s
-    step = min(duration / 1000, _SLICE_S)
+    # How long it takes is not known yet.
+    step = min(duration / 100_000, _SLICE_S)
     now, done = 0.0, False
     while not done:
         began = time.perf_counter()

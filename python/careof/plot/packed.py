@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import os
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,13 +57,16 @@ class Packed:
 
 
 def _all(panels: Sequence[Panel], limit: int, level: int) -> tuple[list[Json], str]:
-    numbers: list[bytes] = []
-    figures = [_figure(panel, limit, numbers) for panel in panels]
+    # What takes long is NumPy's work on whole curves, which lets other threads go on.
+    with ThreadPoolExecutor(min(len(panels), os.cpu_count() or 1) or 1) as threads:
+        packed = list(threads.map(_figure, panels, repeat(limit)))
+    figures, numbers = [figure for figure, _ in packed], chain.from_iterable(numbers for _, numbers in packed)
     return figures, base64.b64encode(zlib.compress(b"".join(numbers), level)).decode("ascii")
 
 
-def _figure(panel: Panel, limit: int, numbers: list[bytes]) -> Json:
-    return {
+def _figure(panel: Panel, limit: int) -> tuple[Json, list[bytes]]:
+    numbers: list[bytes] = []
+    figure = {
         "key": panel.key,
         "title": panel.title,
         "yTitle": panel.y_title,
@@ -73,6 +79,7 @@ def _figure(panel: Panel, limit: int, numbers: list[bytes]) -> Json:
         ],
         "series": [_series(series, position, limit, numbers) for position, series in enumerate(panel.series)],
     }
+    return figure, numbers
 
 
 def _series(series: Series, position: int, limit: int, numbers: list[bytes]) -> Json:
