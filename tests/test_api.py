@@ -234,3 +234,13 @@ def test_a_directory_has_a_name_in_unicode(tmp_path: Path) -> None:
     with pytest.raises(careof.OutputError, match="is not UTF-8"):
         careof.run(SMALL, out=tmp_path / "o\udcff")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scenario_says_from_which_silence_on_it_is_a_stall_and_all_are_listed() -> None:
+    usual = careof.run(SMALL, trace=False)
+    run = careof.run(SMALL, set={"stall_threshold": "100 ms"}, trace=False)
+    assert run.summary["digest"] == usual.summary["digest"]
+    assert run.summary["stall_threshold_s"] == 0.1
+    assert run.stalls.num_rows > usual.stalls.num_rows
+    assert min(run.stalls["length_s"].to_pylist()) >= 0.1
+    assert {"flow", "begin_s", "length_s", "ended_by"} <= set(run.stalls.column_names)

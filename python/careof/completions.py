@@ -24,6 +24,14 @@ _NAMES: Final[dict[tuple[str, str], Callable[[], list[str]]]] = {
 """Arguments whose values have names, though the parser takes any word, to answer a wrong one with the nearest."""
 
 
+_EXIT_STATUS = {
+    "careof": "0: done; 1: the run failed; 2: asked for wrongly, with a hint.",
+    "careof shell": "That of the program, or 128 and the number of the signal that ended it; 1: the run failed; "
+    "2: asked for wrongly, with a hint.",
+}
+"""What the exit status says: of all commands, and of those that differ."""
+
+
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """What lets `shell` complete commands, options, files and names of the command `parser`."""
     for command in (parser, *_below(parser)):
@@ -77,9 +85,11 @@ def _page(parser: argparse.ArgumentParser) -> str:
         lines.append(".SH COMMANDS")
     for command, described in inner:
         lines += [".TP", f"\\fB{_plain(command.prog.replace(' ', '-'))}\\fP(1)", _plain(described)]
+    if parser.epilog:
+        lines += [".SH NOTES", _plain(parser.epilog)]
     lines += [
         ".SH EXIT STATUS",
-        "0: done; 1: the run failed; 2: asked for wrongly, with a hint.",
+        _plain(_EXIT_STATUS.get(parser.prog, _EXIT_STATUS["careof"])),
         ".SH SEE ALSO",
         "\\fBcareof\\fP(1), \\fBcareof\\-agent\\fP(1)",
     ]

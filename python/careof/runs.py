@@ -123,6 +123,11 @@ class Run:
         return _table(self.summary["handovers"])
 
     @cached_property
+    def stalls(self) -> pa.Table:
+        """A row a stall, in order of time: whose, when it began and how long it was; see ``stalls[]`` in docs/metrics.md."""
+        return _table(self.summary["stalls"])
+
+    @cached_property
     def plot(self) -> Plots:
         """The run's graphs: ``run.plot.time_sequence()``, ``.cwnd()``, ``.rtt()``, ``.queues()``."""
         from careof.plot import Plots

@@ -16,7 +16,7 @@ use careof_plan::{
     down_of, fate_of_queue, first_peer, is_told, new_path, tunnel_overhead_on, up_of,
 };
 use careof_scenario::{
-    CareOf, Handover, HandoverStyle, LinkId, Protocol, QueuedFate, Role, Routing, Scenario,
+    CareOf, Flow, Handover, HandoverStyle, LinkId, Protocol, QueuedFate, Role, Routing, Scenario, Workload,
 };
 
 use crate::agents::AgentThread;
@@ -322,10 +322,13 @@ impl Director {
                 }
             }
             Report::Application { flow, at, event } => {
-                if let ApplicationEvent::Opening { ends: Some(ends), .. } = &event {
-                    self.look_into(flow, *ends);
+                if let ApplicationEvent::Opening { ends, .. } = &event {
+                    if let Some(ends) = ends {
+                        self.look_into(flow, *ends);
+                    }
+                    let is_program = |flow: &Flow| flow.workload == Workload::Command;
+                    self.programs += usize::from(self.scenario.flows.get(flow).is_some_and(is_program));
                 }
-                self.programs += usize::from(matches!(event, ApplicationEvent::Opening { ends: None, .. }));
                 self.books.note(at, Record::Application { flow, event });
             }
             Report::Relay { flow, at, what, bytes } => {

@@ -85,11 +85,13 @@ const PACKAGES: [(&str, &str); 16] = [
     ("ssh", "openssh-client"),
 ];
 
-/// Refuses programs that are not there, before anything starts.
-pub(crate) fn refuse_missing(scenario: &Scenario) -> Result<(), WorldError> {
+/// Refuses programs that are not there, before anything starts; a command in whose place the owner has a program of their
+/// own is not looked for.
+pub(crate) fn refuse_missing(scenario: &Scenario, own: Option<&OwnProgram>) -> Result<(), WorldError> {
     for (index, flow) in scenario.flows.iter().enumerate() {
         let Some(programs) = &flow.programs else { continue };
-        for (key, words) in [("command", Some(&programs.command)), ("server", programs.server.as_ref())] {
+        let command = Some(&programs.command).filter(|_| own.is_none_or(|own| own.flow != flow.name));
+        for (key, words) in [("command", command), ("server", programs.server.as_ref())] {
             let Some(program) = words.and_then(|words| words.first()) else { continue };
             look_for(format!("flow.{index}.{key}"), program)?;
         }
@@ -255,7 +257,8 @@ impl Runner {
 
     /// Whether the command finds the server that it may ask. Programs of scenarios are started without a look at that.
     fn is_served(&self, running: &[Running]) -> bool {
-        let is_ready = |server: &Running| !server.stdout.is_empty() || server.ended.is_some();
+        let has_spoken = |server: &Running| !server.stdout.is_empty() || !server.stderr.is_empty();
+        let is_ready = |server: &Running| has_spoken(server) || server.ended.is_some();
         self.own.is_none() || running.iter().filter(|program| program.which == "server").all(is_ready)
     }
 

@@ -94,7 +94,7 @@ impl LinuxRun {
         let scenario = drawn(scenario, run);
         refuse_what_no_world_can(&scenario)?;
         refuse_what_linux_cannot(&scenario)?;
-        refuse_missing(&scenario)?;
+        refuse_missing(&scenario, own.as_ref())?;
         refuse_missing_own(&scenario, own.as_ref())?;
         let mut choices: Vec<KernelChoice> =
             scenario.flows.iter().enumerate().map(|(n, flow)| choose(n, flow)).collect::<Result<_, _>>()?;

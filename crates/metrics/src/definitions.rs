@@ -174,7 +174,7 @@ pub const DEFINITIONS: &[Definition] = &[
         Run,
         "stall_threshold_s",
         "s",
-        "The shortest silence that is a stall: 1 s, or twice the time that the scenario's slowest link takes for a packet of \
+        "The shortest silence that is a stall: `stall_threshold` of the scenario; without it 1 s, or twice the time that the scenario's slowest link takes for a packet of \
          its MTU, whichever is longer, so that a slow link does not stall between any two packets (3.1 s with `gsm-csd`). \
          1 s is about as long as a user's flow of thought stays uninterrupted (Nielsen 1993), and the least timeout of RFC 6298.",
     ),

@@ -35,10 +35,13 @@ pub fn measured_name(flow: &str, rank: usize) -> String {
     if rank == 0 { flow.to_owned() } else { format!("{flow}.requests") }
 }
 
-/// The shortest silence that is a stall in this scenario: [`STALL`], or twice the time that a full-sized packet takes on
-/// its slowest link, so that a slow link does not stall between any two of them.
+/// The shortest silence that is a stall in this scenario: what it says, or [`STALL`], or twice the time that a full-sized
+/// packet takes on its slowest link, so that a slow link does not stall between any two of them.
 #[must_use]
 pub fn stall_threshold(scenario: &Scenario) -> Duration {
+    if let Some(given) = scenario.stall_threshold {
+        return given;
+    }
     let ways = scenario.links.iter().flat_map(|link| [&link.down, &link.up]);
     let slowest = ways.filter_map(|way| way.rate.time_for_bits(way.framing.bits(way.mtu.into()))).max();
     slowest.map_or(STALL, |slowest| slowest.saturating_mul(2).max(STALL))

@@ -24,8 +24,9 @@ pub struct Unsupported {
     pub remedy: String,
 }
 
-/// More flows would run out of port numbers, and more links of the numbers that traces give them.
-const MAX_FLOWS: usize = 40_000;
+/// More flows would run out of the port numbers of openers ([`port`](crate::port)), and more links of the numbers that
+/// traces give them.
+const MAX_FLOWS: usize = 1 << 14;
 const MAX_LINKS: usize = 30_000;
 /// A datagram of this size can still be put into a tunnel.
 const MAX_TUNNELLED_MTU: u16 = 65_000;

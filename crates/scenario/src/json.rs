@@ -165,6 +165,7 @@ fn parts(scenario: &Scenario) -> Json {
         "description": scenario.description.as_str(),
         "duration_ns": scenario.duration,
         "seed": scenario.seed,
+        "stall_threshold_ns": scenario.stall_threshold,
         "nodes": scenario.nodes.iter().map(node).collect::<Json>(),
         "links": alone(&scenario.links, |link| link.copy).map(|one| link(scenario, one)).collect::<Json>(),
         "mobility": scenario.mobility.as_ref().map(|one| mobility(scenario, one)),

@@ -46,6 +46,8 @@ pub struct Scenario {
     pub duration: Duration,
     /// From which every random stream is derived.
     pub seed: u64,
+    /// The shortest silence that counts as a stall, above zero; `None` for what is sensible on these links.
+    pub stall_threshold: Option<Duration>,
     /// The version of the Internet Protocol, with which [`Mobility::protocol`] agrees.
     pub ip_version: IpVersion,
     /// Every node, those implied by `[mobility]` included. Names are unique.

@@ -30,6 +30,13 @@ pub(crate) static ROOT: Section = Section {
             "From which every random number is derived. The same file with the same seed gives the same run.",
         ),
         key(
+            "stall_threshold",
+            "duration",
+            "`\"1 s\"`, longer on slow links",
+            "The shortest silence that is counted and listed as a stall. Without it: 1 s, or twice the time that the slowest \
+             link takes for a packet of its MTU, whichever is longer.",
+        ),
+        key(
             "ip_version",
             "whole number",
             "`4`, or `6` with `protocol = \"mobile-ipv6\"`",

@@ -81,6 +81,7 @@ pub(crate) fn scenario(
         .require("duration", "a scenario needs its length: duration = \"120 s\"", problems)
         .and_then(|field| field.positive_duration(problems));
     let seed = top.get("seed").and_then(|field| field.integer(0, u64::MAX, problems));
+    let stall_threshold = top.get("stall_threshold").and_then(|field| field.positive_duration(problems));
     let mobility_given = top.get("mobility");
     let mut mobility = mobility_given.as_ref().and_then(|field| mobility(field, problems));
     let ip_version = ip_version(&top, mobility.as_ref().map(|mobility| mobility.protocol), problems);
@@ -187,6 +188,7 @@ pub(crate) fn scenario(
         description: description.unwrap_or_default().trim().to_owned(),
         duration,
         seed: seed.unwrap_or(1),
+        stall_threshold,
         ip_version,
         nodes: network.nodes,
         links: network.links,

@@ -237,7 +237,7 @@ def _check_workers(client: Any, address: str) -> int:
         listed = ", ".join(f"{worker} has {what}" for worker, what in sorted(other.items())[:5])
         raise ClusterError(
             f"{len(other)} of {len(versions)} workers do not have careof {native.__version__}: {listed}",
-            hint=f"pip install careof=={native.__version__} on the workers, and start them again",
+            hint=f"install the wheel of careof {native.__version__} (make wheel) on the workers, and start them again",
         )
     return max(1, sum(int(worker.get("nthreads", 1)) for worker in workers.values()))
 

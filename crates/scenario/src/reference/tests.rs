@@ -232,6 +232,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("description", "description=z"),
                 ("duration", "duration=121 s"),
                 ("seed", "seed=2"),
+                ("stall_threshold", "stall_threshold=2 s"),
                 ("links", "links.extra={ preset = \"lte\", between = [\"a\", \"c\"] }"),
                 (
                     "media",
