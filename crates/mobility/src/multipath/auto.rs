@@ -23,8 +23,8 @@
 //!   down by the losses of the worst path at once, and need long to be as fast as before.
 //! - When no flow is pressed any more, flows are pinned again: either one path carries them, or they have slowed down for what was lost,
 //!   and where a path loses that is a failure. They go to the path on which one was measured, or else to the first of those that lose least.
-//! - While flows are split, less than 0.97 of what the best path alone is measured to carry ends it, and so do more than
-//!   [`LATE_PERMILLE`] of a thousand packets that the other end could not put in order.
+//! - While flows are split, less than 0.97 of what the best path alone is measured to carry ends it. With more than
+//!   [`LATE_PERMILLE`] of a thousand packets that the other end could not put in order, what is delivered counts for four fifths.
 //!
 //! What has failed is not tried again for [`FIRST_PAUSE`] and then for twice as long each time, so that trials take a 33rd of the
 //! time at most after the first.
@@ -51,7 +51,8 @@ const ROUNDS_TO_ABORT: u32 = 3;
 const HOPELESS_SPREAD: Duration = Duration::from_millis(250);
 /// Rates of even paths are less than so many times apart.
 const EVEN_RATES: u64 = 4;
-/// More packets of a thousand than that out of order make splitting a failure, as losses make paths uneven.
+/// With more packets of a thousand than that out of order splitting has to bring a quarter more, and is a failure where paths are not
+/// even in their rates.
 const LATE_PERMILLE: u64 = 10;
 /// Round trips that a measurement lasts.
 const ROUNDS: u32 = 10;
@@ -135,6 +136,10 @@ pub(super) struct Auto {
     is_pressed: bool,
     /// Since when copies of pressed flows show what the other paths are like.
     copies_since: Option<Instant>,
+    /// Bytes that pressed flows have sent since, and for how many of them another path had room for a copy.
+    looked: [u64; 2],
+    /// The path that one of its flows is to leave, since others have carried copies of all that it carries.
+    leave: Option<PathId>,
     /// Since when what is delivered is watched while flows are split, and what had been by then.
     watched: Option<(Instant, u64)>,
 }
@@ -165,28 +170,42 @@ impl Auto {
         if now >= flow.pressed_at + RESTED {
             (flow.pressure, flow.is_split) = (0, false);
         }
-        if is_pressed(path) && others.iter().any(|other| !is_pressed(other)) {
+        // One that is split fills the others, too: that all are full is what it is split for.
+        if is_pressed(path) && (flow.is_split || others.iter().any(|other| !is_pressed(other))) {
             flow.pressure = flow.pressure.saturating_add(u64::from(candidates.len));
             flow.pressed_at = now;
         }
         self.is_pressed = flow.pressure >= PRESSED;
         flow.is_split = self.is_pressed && self.mode != AutoMode::Pinned;
         if !flow.is_split {
+            let leaves = self.is_pressed && !was_split && self.leave == Some(path);
+            if leaves && let Some(to) = earlier_with_room(candidates, path) {
+                // One at a time: with two there might be no room.
+                (self.leave, flow.pressure) = (None, 0);
+                return Some(Chosen { path: to, copy: None });
+            }
             // Back to the path that it was measured on, or to the best, not where it happened to be.
             let home = self.home.filter(|&home| candidates.usable.contains(home));
             let path = match was_split {
                 true => home.or_else(|| earliest_of_least_loss(candidates)).unwrap_or(path),
                 false => path,
             };
-            let mut copies = candidates.get(path).is_some_and(|path| path.losses().permille() > 0);
-            if self.is_pressed && self.mode == AutoMode::Pinned {
-                self.home = Some(path);
-                if now >= self.retry_at {
-                    self.copies_since.get_or_insert(now);
-                    copies = true;
-                }
+            let loses = candidates.get(path).is_some_and(|path| path.losses().permille() > 0);
+            if !self.is_pressed || self.mode != AutoMode::Pinned {
+                let copy = if loses { room_for_copies(candidates, path, true) } else { None };
+                return Some(Chosen { path, copy });
             }
-            let copy = if copies { room_for_copies(candidates, path) } else { None };
+            self.home = Some(path);
+            let looks = now >= self.retry_at;
+            if looks && self.copies_since.is_none() {
+                (self.copies_since, self.looked) = (Some(now), [0; 2]);
+            }
+            let copy = if looks || loses { room_for_copies(candidates, path, !looks) } else { None };
+            if looks {
+                let len = u64::from(candidates.len);
+                let [sent, copied] = self.looked;
+                self.looked = [sent.saturating_add(len), copied.saturating_add(copy.map_or(0, |_| len))];
+            }
             return Some(Chosen { path, copy });
         }
         candidates.earliest().map(|path| Chosen { path, copy: None })
@@ -218,7 +237,12 @@ impl Auto {
             return;
         };
         let longest = usable().filter_map(|path| path.estimate().round_trip).max().unwrap_or(FIRST_TIMEOUT);
-        let is_seen = self.copies_since.is_some_and(|since| now >= since + longest * ROUNDS_OF_COPIES);
+        // The paths that are looked at have round trips of their own; that of the full one tells of a queue, which grows meanwhile.
+        let others = usable().filter(|path| Some(path.id()) != self.home);
+        let looked_at = others.filter_map(|path| path.estimate().round_trip).max().unwrap_or(longest);
+        let enough =
+            (looked_at * ROUNDS_OF_COPIES).max((longest * ROUNDS_OF_COPIES).min(SHORTEST_MEASUREMENT));
+        let is_seen = self.copies_since.is_some_and(|since| now >= since + enough);
         if self.mode == AutoMode::Pinned
             && now >= self.retry_at
             && window.pressed >= PRESSED
@@ -257,14 +281,29 @@ impl Auto {
                 && spread(usable()).is_some_and(|spread| spread < hopeless)
                 && !are_unlike_in_loss(usable());
             if self.mode == AutoMode::Pinned && is_seen && !may_try && now >= self.retry_at {
-                // Copies have shown that there is nothing to gain; they end as well.
-                self.fail(now);
+                let [sent, copied] = self.looked;
+                if copied >= sent / 4 * 3 {
+                    // Another path has carried all that this one does and is not full: the flow is better off there.
+                    (self.leave, self.retry_at, self.copies_since) = (self.home, now + FIRST_PAUSE, None);
+                } else {
+                    // Copies have shown that there is nothing to gain; they end as well.
+                    self.fail(now);
+                }
             }
             let arrived = u64::from(packets.wrapping_sub(window.packets));
             let late = u64::from(late.wrapping_sub(window.late));
-            // What a source takes for lost it sends again and slows down for: it counts as if it was.
-            let rate = if late * 1000 > arrived * LATE_PERMILLE { 0 } else { rate };
+            // What a source takes for lost it slows down for, sooner or later: splitting is to have brought a quarter more then, and is
+            // a failure where one path does most of it.
+            let rate = match late * 1000 > arrived * LATE_PERMILLE {
+                true if are_unlike_in_rate(usable()) => 0,
+                true => rate / 5 * 4,
+                false => rate,
+            };
+            let was = self.mode;
             self.judge(now, rate, usable().filter_map(Path::limit).max(), may_try);
+            if was != AutoMode::Pinned && self.mode == AutoMode::Pinned {
+                self.choose_home(usable());
+            }
         } else if self.mode != AutoMode::Pinned {
             // No flow needs several paths any more, or one has slowed down for what it lost: one path carries it either way.
             self.pin_again(now, usable());
@@ -298,6 +337,18 @@ impl Auto {
             self.fail(now);
         }
         (self.mode, self.settles, self.copies_since) = (AutoMode::Pinned, true, None);
+    }
+
+    /// Splitting has failed, but has shown what each path delivers: flows go to the one that delivers most, if that is a good deal more
+    /// than where they were, of those that lose no more.
+    fn choose_home<'a>(&mut self, paths: impl Iterator<Item = &'a Path> + Clone) {
+        let Some(home) = paths.clone().find(|path| Some(path.id()) == self.home) else { return };
+        let loses_more = |path: &Path| path.losses().are_twice(home.losses());
+        let rate = |path: &Path| path.measured_rate().map_or(0, DataRate::bits_per_second);
+        let best = paths.filter(|path| !loses_more(path)).max_by_key(|path| rate(path));
+        if let Some(best) = best.filter(|best| rate(best) / 5 * 4 > rate(home)) {
+            self.home = Some(best.id());
+        }
     }
 
     fn begin(&mut self, since: Instant, bytes: u64, packets: u32, late: u32) {
@@ -339,15 +390,40 @@ impl Auto {
     }
 }
 
-/// By which path a copy of what goes by `path` goes: the earliest that is not full and costs no more.
-fn room_for_copies(candidates: &Candidates<'_>, path: PathId) -> Option<PathId> {
-    let cost = |path: PathId| candidates.get(path).map(|path| path.config().cost);
-    let has_room = |&other: &PathId| {
-        let is_full = candidates.get(other).is_none_or(|other| other.is_full(candidates.now));
-        !is_full && cost(other) <= cost(path)
-    };
-    let others: PathSet = candidates.usable.without(path).iter().filter(has_room).collect();
-    if others.is_empty() { None } else { candidates.narrowed(others).earliest() }
+/// By which path a copy of what goes by `path` goes: the earliest that is not full and costs no more. With `in_time` it is to take the
+/// place of what is lost, and one that comes so much later that it is waited for longer than a source is slowed down by is none.
+fn room_for_copies(candidates: &Candidates<'_>, path: PathId, in_time: bool) -> Option<PathId> {
+    let own = candidates.get(path)?;
+    let least = own.estimate().least_round_trip.unwrap_or_default();
+    let latest = candidates.arrival(own) + EVEN_SPREAD.max(least / 4).as_nanos() as i128;
+    let comes = |other: &Path| !in_time || candidates.arrival(other) <= latest;
+    let others = with_room(candidates, path, comes)?;
+    candidates.narrowed(others).earliest()
+}
+
+/// The path by which what goes by `path` would arrive first and earlier, of those that are not full, cost no more and do not lose
+/// more than twice as much.
+fn earlier_with_room(candidates: &Candidates<'_>, path: PathId) -> Option<PathId> {
+    let own = candidates.get(path)?;
+    let now = candidates.arrival(own);
+    let is_better = |other: &Path| candidates.arrival(other) < now && !other.losses().are_twice(own.losses());
+    let others = with_room(candidates, path, is_better)?;
+    candidates.narrowed(others).earliest()
+}
+
+/// The paths beside `path` that are not full, cost no more and are as asked for; `None` without any.
+fn with_room(
+    candidates: &Candidates<'_>,
+    path: PathId,
+    is_asked_for: impl Fn(&Path) -> bool,
+) -> Option<PathSet> {
+    let cost = candidates.get(path)?.config().cost;
+    let has_room =
+        |other: &&Path| !other.is_full(candidates.now) && other.config().cost <= cost && is_asked_for(other);
+    let others = candidates.usable.without(path);
+    let others: PathSet =
+        others.iter().filter_map(|other| candidates.get(other)).filter(has_room).map(Path::id).collect();
+    (!others.is_empty()).then_some(others)
 }
 
 /// Bytes of a packet of full size on most links.
@@ -387,6 +463,12 @@ fn are_even<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> bool {
     spread(paths.clone()).is_some_and(|spread| spread < EVEN_SPREAD.max(shortest / 4))
         && (most == least || most.bits_per_second() < least.bits_per_second().saturating_mul(EVEN_RATES))
         && !are_unlike_in_loss(paths)
+}
+
+/// Whether some path has delivered so many times as much as another that they are not even.
+fn are_unlike_in_rate<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> bool {
+    let rates = || paths.clone().map(|path| path.measured_rate().map_or(0, DataRate::bits_per_second));
+    rates().max().unwrap_or_default() >= rates().min().unwrap_or_default().saturating_mul(EVEN_RATES)
 }
 
 /// Whether some path loses more than twice as much as another: a flow that is split is slowed down by the losses of all its paths.

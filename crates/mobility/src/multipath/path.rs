@@ -14,7 +14,8 @@
 //! While packets come, the other end is told so four times in a round trip, asked or not.
 //!
 //! **Silence.** While something passes, or while a probe is unanswered, a probe leaves every [`Path::interval`]. The path is out
-//! when nothing sent lately is confirmed for three of them. A path that nothing passes on is probed once in [`Probing::idle`].
+//! when nothing sent lately is confirmed for three of them, and for as much longer as what comes has taken longer since the last
+//! confirmation: the next one is behind a queue that grows. A path that nothing passes on is probed once in [`Probing::idle`].
 //! While packets flow both ends probe, so that of six messages at least one has to come through: with a loss of 5 % each way
 //! that fails about once in 10^7.
 //!
@@ -271,6 +272,8 @@ pub struct Path {
     /// Since when it is watched closely.
     watched_since: Option<Instant>,
     confirmed: Option<(u32, Instant)>,
+    /// How long what came last had been on its way then, by the other end's clock.
+    confirmed_in: u32,
     out_since: Option<Instant>,
     /// Its owner has said that it is out.
     is_told: bool,
@@ -328,6 +331,7 @@ impl Path {
             probes_answered: 0,
             watched_since: None,
             confirmed: None,
+            confirmed_in: 0,
             out_since: None,
             is_told: false,
             confirmations: 0,
@@ -615,7 +619,9 @@ impl Path {
         let since = self.watched_since.filter(|_| self.is_usable() && self.unanswered > 1)?;
         let begun = since + self.timeout();
         let confirmed = self.confirmed.map_or(begun, |(_, at)| at.max(begun));
-        Some(confirmed + self.interval() * INTERVALS_TO_SILENCE)
+        // What comes takes longer and longer: the confirmation may be behind the same queue.
+        let longer = span(self.receipt.transit.wrapping_sub(self.confirmed_in)).unwrap_or_default();
+        Some(confirmed + self.interval() * INTERVALS_TO_SILENCE + longer.min(self.timeout()))
     }
 
     /// When the other end is told of what has come though it has not asked: four times in a round trip, so that it learns of a queue
@@ -724,7 +730,7 @@ impl Path {
         }
         // It had come for so long.
         let at = now.saturating_sub(Duration::from_micros(u64::from(echo.held)));
-        self.confirmed = Some((echo.sent_at, at));
+        (self.confirmed, self.confirmed_in) = (Some((echo.sent_at, at)), self.receipt.transit);
         self.unanswered = 0;
         self.probes_answered = self.probes_answered.saturating_add(1);
         self.rtt = Some(smoothed(self.rtt, round_trip));

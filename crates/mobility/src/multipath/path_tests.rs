@@ -252,3 +252,23 @@ fn garbage_from_the_other_end_neither_panics_nor_moves_the_clock() {
         let _ = (path.estimate(), path.backlog(now), path.next_timeout(now), path.is_full(now));
     }
 }
+
+#[test]
+fn a_path_on_which_a_queue_grows_that_holds_up_the_answers_is_not_out() {
+    for growth in [0, 1, 3] {
+        let mut pair = Pair::new(200);
+        pair.run(5_000, Some(5));
+        let mut data = VecDeque::new();
+        for sequence in 0..2_000 {
+            // A millisecond of sending takes `1 + growth` to come: as when a source doubles its rate on a path that is full.
+            pair.delays[1] += Duration::from_millis(growth);
+            data.push_back((pair.now + pair.delays[1], micros(pair.now + APART), sequence));
+            pair.run(1, Some(5));
+            while let Some(&(_, sent_at, sequence)) = data.front().filter(|packet| packet.0 <= pair.now) {
+                data.pop_front();
+                pair.near.note_received(pair.now, sent_at, sequence, 1000);
+            }
+        }
+        assert_eq!(pair.changes, [], "{growth}");
+    }
+}

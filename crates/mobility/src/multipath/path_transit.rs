@@ -133,13 +133,15 @@ impl Transits {
     }
 
     /// Until when something may still come that was sent no later than a packet that was sent at `stamp` and came at `came` by `by`:
-    /// by this path alone, or with `split` by any. `None` when every path has passed it, so that nothing can.
+    /// by this path alone, or with `split` by any. `None` when every path has passed it, so that nothing can. A path by which nothing
+    /// comes for `patience` is waited for no longer, whatever was measured.
     pub(super) fn may_come_until(
         &self,
         came: Instant,
         by: PathId,
         stamp: u32,
         split: bool,
+        patience: Duration,
     ) -> Option<Instant> {
         let transit = micros(came).wrapping_sub(stamp).wrapping_sub(self.reference.unwrap_or_default());
         let transit = i64::from(transit as i32);
@@ -150,7 +152,7 @@ impl Transits {
             let has_passed = !is_before(way.newest, at_least);
             let longest = way.longest(came, stamp);
             let left = u64::try_from(longest - transit).unwrap_or_default();
-            (!has_passed).then(|| came + Duration::from_micros(left))
+            (!has_passed).then(|| (came + Duration::from_micros(left)).min(way.came.max(came) + patience))
         };
         let ways = PathId::all().filter(|&path| split || path == by);
         ways.filter_map(until).max()
@@ -160,6 +162,8 @@ impl Transits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(500);
 
     fn id(number: u8) -> PathId {
         PathId::new(number).unwrap()
@@ -183,11 +187,19 @@ mod tests {
         let (sent, came) = (1_200_000, Instant::from_micros(1_220_000));
         let mut with_it = transits;
         with_it.note(came, id(0), sent);
-        let until = with_it.may_come_until(came, id(0), sent, true).unwrap();
+        let until = with_it.may_come_until(came, id(0), sent, true, PATIENCE).unwrap();
         assert_eq!(until, Instant::from_micros(1_290_000));
-        assert_eq!(with_it.may_come_until(came, id(0), sent, false), None, "the path keeps its order");
+        assert_eq!(
+            with_it.may_come_until(came, id(0), sent, false, PATIENCE),
+            None,
+            "the path keeps its order"
+        );
         with_it.note(Instant::from_micros(1_291_000), id(1), 1_201_000);
-        assert_eq!(with_it.may_come_until(came, id(0), sent, true), None, "the slow path has passed it");
+        assert_eq!(
+            with_it.may_come_until(came, id(0), sent, true, PATIENCE),
+            None,
+            "the slow path has passed it"
+        );
     }
 
     #[test]
@@ -196,7 +208,7 @@ mod tests {
         let (sent, came) = (1_000_000, Instant::from_micros(1_020_000));
         transits.note(came, id(0), sent);
         transits.set_out(id(1));
-        assert_eq!(transits.may_come_until(came, id(0), sent, true), None);
+        assert_eq!(transits.may_come_until(came, id(0), sent, true, PATIENCE), None);
     }
 
     #[test]
@@ -206,12 +218,19 @@ mod tests {
             transits.note(Instant::from_micros(at), id(0), sent);
         }
         let came = Instant::from_micros(30_000);
-        assert!(transits.may_come_until(came, id(0), 10_000, false).is_some(), "none was overtaken so far");
+        assert!(
+            transits.may_come_until(came, id(0), 10_000, false, PATIENCE).is_some(),
+            "none was overtaken so far"
+        );
         for n in 0..100 {
             transits.note(Instant::from_micros(40_000 + n * 1_000), id(0), 20_000 + n as u32 * 1_000);
         }
         let came = Instant::from_micros(139_000);
-        assert_eq!(transits.may_come_until(came, id(0), 119_000, false), None, "it keeps its order");
+        assert_eq!(
+            transits.may_come_until(came, id(0), 119_000, false, PATIENCE),
+            None,
+            "it keeps its order"
+        );
     }
 
     #[test]
@@ -221,13 +240,26 @@ mod tests {
             transits.note(Instant::from_micros(at), id(0), sent);
         }
         let came = Instant::from_micros(30_000);
-        assert!(transits.may_come_until(came, id(0), 10_000, false).is_some());
+        assert!(transits.may_come_until(came, id(0), 10_000, false, PATIENCE).is_some());
         transits.note(Instant::from_micros(36_000), id(0), 15_000);
         assert!(
-            transits.may_come_until(came, id(0), 10_000, false).is_some(),
+            transits.may_come_until(came, id(0), 10_000, false, PATIENCE).is_some(),
             "more than was seen is expected"
         );
         transits.note(Instant::from_micros(90_000), id(0), 70_000);
-        assert_eq!(transits.may_come_until(came, id(0), 10_000, false), None);
+        assert_eq!(transits.may_come_until(came, id(0), 10_000, false, PATIENCE), None);
+    }
+
+    #[test]
+    fn a_path_that_goes_on_delivering_is_waited_for_and_one_that_stops_for_as_long_as_patience_lasts() {
+        let mut transits = two();
+        // A queue of 2 s has grown before the slow path; what comes by it still was sent before.
+        let came = Instant::from_micros(1_220_000);
+        transits.note(came, id(0), 1_200_000);
+        for n in 0..10_u32 {
+            transits.note(Instant::from_micros(1_220_000 + u64::from(n) * 100_000), id(1), 1_000_000 + n);
+        }
+        let last = Instant::from_micros(2_120_000);
+        assert_eq!(transits.may_come_until(came, id(0), 1_200_000, true, PATIENCE), Some(last + PATIENCE));
     }
 }

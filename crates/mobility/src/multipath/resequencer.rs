@@ -51,7 +51,7 @@ pub struct ResequencerConfig {
     pub share: u32,
     /// Flows that are known at once.
     pub flows: usize,
-    /// The longest that a packet is held, whatever was measured.
+    /// The longest that a packet is held for what a path should bring by which nothing comes, whatever was measured.
     pub longest_wait: Duration,
 }
 
@@ -448,7 +448,13 @@ impl<P> Resequencer<P> {
         while let Some(Some(flow)) = self.flows.get_mut(index)
             && let Some(first) = flow.held.front()
         {
-            let until = self.transits.may_come_until(first.came, first.path, first.sent_at, first.split);
+            let until = self.transits.may_come_until(
+                first.came,
+                first.path,
+                first.sent_at,
+                first.split,
+                self.config.longest_wait,
+            );
             let why = match until {
                 None => GivenUp::Passed,
                 Some(_) if flow.in_vain >= IN_VAIN && !is_tried => {
@@ -456,7 +462,6 @@ impl<P> Resequencer<P> {
                     GivenUp::Passed
                 }
                 Some(at) => {
-                    let at = at.min(first.came + self.config.longest_wait);
                     if at > now {
                         flow.deadline = Some(at);
                         self.waiting.insert((at, index));
