@@ -493,8 +493,8 @@ const WAIT: Key = key(
     "wait",
     "duration",
     "`\"500 ms\"`",
-    "The longest that a packet that has come waits for earlier ones of its flow; less where the paths are known to be less far apart. At \
-most 1 s; `\"0 s\"`: not at all.",
+    "The longest that a packet that has come waits for earlier ones of its flow on a path by which nothing comes meanwhile; less where \
+the paths are known to be less far apart. At most 1 s; `\"0 s\"`: not at all.",
 );
 const BUFFER: Key =
     key("buffer", "size or bytes", "`\"8 MiB\"`", "What may wait at a time, for each mobile node.");

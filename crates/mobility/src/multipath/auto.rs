@@ -136,10 +136,10 @@ pub(super) struct Auto {
     is_pressed: bool,
     /// Since when copies of pressed flows show what the other paths are like.
     copies_since: Option<Instant>,
-    /// Bytes that pressed flows have sent since, and for how many of them another path had room for a copy.
+    /// Bytes that pressed flows have sent in the later half of that, and for how many of them another path had room for a copy.
     looked: [u64; 2],
-    /// The path that one of its flows is to leave, since others have carried copies of all that it carries.
-    leave: Option<PathId>,
+    /// Splitting will not be tried: a flow may move to where copies of what it sends had room.
+    may_move: bool,
     /// Since when what is delivered is watched while flows are split, and what had been by then.
     watched: Option<(Instant, u64)>,
 }
@@ -178,10 +178,16 @@ impl Auto {
         self.is_pressed = flow.pressure >= PRESSED;
         flow.is_split = self.is_pressed && self.mode != AutoMode::Pinned;
         if !flow.is_split {
-            let leaves = self.is_pressed && !was_split && self.leave == Some(path);
-            if leaves && let Some(to) = earlier_with_room(candidates, path) {
+            let [sent, copied] = self.looked;
+            let has_shown = self.may_move && self.home == Some(path) && copied > sent / 4 * 3;
+            if self.is_pressed
+                && !was_split
+                && has_shown
+                && let Some(to) = earlier_with_room(candidates, path)
+            {
                 // One at a time: with two there might be no room.
-                (self.leave, flow.pressure) = (None, 0);
+                (self.may_move, self.copies_since, flow.pressure) = (false, None, 0);
+                self.retry_at = now + FIRST_PAUSE;
                 return Some(Chosen { path: to, copy: None });
             }
             // Back to the path that it was measured on, or to the best, not where it happened to be.
@@ -243,19 +249,26 @@ impl Auto {
         let enough =
             (looked_at * ROUNDS_OF_COPIES).max((longest * ROUNDS_OF_COPIES).min(SHORTEST_MEASUREMENT));
         let is_seen = self.copies_since.is_some_and(|since| now >= since + enough);
-        if self.mode == AutoMode::Pinned
-            && now >= self.retry_at
-            && window.pressed >= PRESSED
-            && is_seen
-            && are_even(usable())
-        {
-            // What the flow has had until now is what splitting is held against.
-            let home = self.home.and_then(|home| usable().find(|path| path.id() == home));
-            self.pinned_rate =
-                home.and_then(Path::measured_rate).map(DataRate::bits_per_second).or(self.pinned_rate);
-            (self.mode, self.settles) = (AutoMode::Split, true);
-            self.begin(now, bytes, packets, late);
-            return;
+        if self.copies_since.is_some_and(|since| now < since + enough / 2) {
+            // A path that is only tried takes few copies at first.
+            self.looked = [0; 2];
+        }
+        let shortest = usable().filter_map(|path| path.estimate().least_round_trip).min();
+        let hopeless = HOPELESS_SPREAD.max(shortest.unwrap_or_default());
+        let may_try = is_seen
+            && spread(usable()).is_some_and(|spread| spread < hopeless)
+            && !are_unlike_in_loss(usable());
+        self.may_move = self.mode == AutoMode::Pinned && now >= self.retry_at && is_seen && !may_try;
+        if self.mode == AutoMode::Pinned && now >= self.retry_at && window.pressed >= PRESSED && is_seen {
+            if are_even(usable()) {
+                // What the flow has had until now is what splitting is held against.
+                let home = self.home.and_then(|home| usable().find(|path| path.id() == home));
+                self.pinned_rate =
+                    home.and_then(Path::measured_rate).map(DataRate::bits_per_second).or(self.pinned_rate);
+                (self.mode, self.settles) = (AutoMode::Split, true);
+                self.begin(now, bytes, packets, late);
+                return;
+            }
         }
         if self.is_far_less(now, bytes, longest) {
             self.pin_again(now, usable());
@@ -275,20 +288,9 @@ impl Auto {
             return;
         }
         if let Some(rate) = rate {
-            let shortest = usable().filter_map(|path| path.estimate().least_round_trip).min();
-            let hopeless = HOPELESS_SPREAD.max(shortest.unwrap_or_default());
-            let may_try = is_seen
-                && spread(usable()).is_some_and(|spread| spread < hopeless)
-                && !are_unlike_in_loss(usable());
             if self.mode == AutoMode::Pinned && is_seen && !may_try && now >= self.retry_at {
-                let [sent, copied] = self.looked;
-                if copied >= sent / 4 * 3 {
-                    // Another path has carried all that this one does and is not full: the flow is better off there.
-                    (self.leave, self.retry_at, self.copies_since) = (self.home, now + FIRST_PAUSE, None);
-                } else {
-                    // Copies have shown that there is nothing to gain; they end as well.
-                    self.fail(now);
-                }
+                // Copies have shown that there is nothing to gain; they end as well.
+                self.fail(now);
             }
             let arrived = u64::from(packets.wrapping_sub(window.packets));
             let late = u64::from(late.wrapping_sub(window.late));

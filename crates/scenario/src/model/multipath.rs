@@ -67,7 +67,7 @@ pub struct Resequencing {
     pub packets: u32,
     /// Their bytes, above zero.
     pub bytes: u64,
-    /// The longest that one is held, above zero.
+    /// The longest that one is held for what a path should bring by which nothing comes, above zero.
     pub longest_wait: Duration,
 }
 

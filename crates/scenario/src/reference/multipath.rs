@@ -91,7 +91,7 @@ that it could be on has passed it, or it would have come by the slowest of them.
             "longest_wait",
             "duration",
             "`\"500 ms\"`",
-            "The longest that one is held, whatever was measured.",
+            "The longest that one is held for what a path should still bring by which nothing comes, whatever was measured.",
         ),
     ],
     elsewhere: &[("timeout", "write `longest_wait`"), ("buffer", "write `packets` and `bytes`")],

@@ -101,6 +101,44 @@ fn one_flow_gets_the_sum_of_two_even_links() {
     assert!(two > 1.7 * one, "{two} with two, {one} with one");
 }
 
+/// While a flow is pinned its path's queue grows to seconds; splitting begins behind it, and lasts only if all links may be full.
+#[test]
+fn one_flow_over_three_slow_links_with_long_queues_is_split_by_auto_and_stays_so() {
+    for tcp in [
+        "{ profile = \"sack\", window = \"256000 B\", window_scaling = true }",
+        "{ profile = \"linux\", variant = \"linux\" }",
+    ] {
+        let delivered = |dispersion: &str| {
+            let summary = run(&[
+                "links.c={ rate = \"384 kbit/s\", delay = \"300 ms\", queue = \"100 packets\" }",
+                &format!("multipath.dispersion={dispersion}"),
+                &format!("flow.0.tcp={tcp}"),
+            ]);
+            assert_balanced(&summary, tcp);
+            summary.flows[0].bytes_delivered
+        };
+        let (auto, alone) = (delivered("auto"), delivered("per-flow"));
+        assert!(auto > alone * 2, "{tcp}: {auto} {alone}");
+    }
+}
+
+/// A second link that is too far away for a flow to be split over both.
+#[test]
+fn auto_moves_a_flow_from_a_slow_near_link_to_a_quick_one_far_away() {
+    let delivered = |words: &[&str]| {
+        let links = [
+            "links.a={ rate = \"1 Mbit/s\", delay = \"10 ms\", queue = \"200 packets\" }",
+            "links.b={ rate = \"20 Mbit/s\", delay = \"300 ms\", queue = \"1000 packets\" }",
+        ];
+        let summary = run(&[&links, words].concat());
+        assert_balanced(&summary, "near and far");
+        summary.flows[0].bytes_delivered
+    };
+    let near = delivered(&["multipath.rules=[{ paths = [\"a\"] }]"]);
+    let auto = delivered(&[]);
+    assert!(auto > near * 3, "{auto} {near}");
+}
+
 #[test]
 fn a_rule_keeps_packets_to_the_links_it_names() {
     let summary = run(&["multipath.rules=[{ to = \"correspondent\", paths = [\"b\"] }]", "duration=20 s"]);
