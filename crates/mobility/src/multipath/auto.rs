@@ -1,6 +1,6 @@
 //! `auto`: pins or splits each flow, by what is measured.
 //!
-//! **A flow is pinned** to one path, the one by which its packets arrive first, as long as that carries it: the paper (section 2.4)
+//! **A flow is pinned** to one path, the one by which its first ten packets arrive first, as long as that carries it: the paper (section 2.4)
 //! asks for the per-flow rule there, and RFC 5648 that a flow should use one care-of address at a time, lest its packets come
 //! out of order. It is *pressed* when it finds its path full while another one is not.
 //!
@@ -62,8 +62,8 @@ const SHORTEST_MEASUREMENT: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(60);
 /// At most.
 const LONGEST_PAUSE: Duration = Duration::from_secs(960);
-/// Bytes that a flow has to send against a full path to be split: the initial window of RFC 6928.
-const PRESSED: u64 = 10 * 1460;
+/// Bytes that a flow has to send against a full path to be split.
+const PRESSED: u64 = scheduler::INITIAL_WINDOW as u64;
 /// A pause after which a flow begins anew.
 const RESTED: Duration = Duration::from_secs(1);
 
@@ -180,15 +180,16 @@ impl Auto {
         if !flow.is_split {
             let [sent, copied] = self.looked;
             let has_shown = self.may_move && self.home == Some(path) && copied > sent / 4 * 3;
-            if self.is_pressed
-                && !was_split
-                && has_shown
-                && let Some(to) = earlier_with_room(candidates, path)
-            {
-                // One at a time: with two there might be no room.
-                (self.may_move, self.copies_since, flow.pressure) = (false, None, 0);
-                self.retry_at = now + FIRST_PAUSE;
-                return Some(Chosen { path: to, copy: None });
+            if self.is_pressed && !was_split {
+                let to = if has_shown { earlier_with_room(candidates, path) } else { None };
+                if to.is_some() {
+                    // One flow at a time: for two there might be no room.
+                    (self.may_move, self.retry_at) = (false, now + FIRST_PAUSE);
+                }
+                if let Some(to) = to.or_else(|| far_quicker(candidates, path)) {
+                    (self.copies_since, flow.pressure) = (None, 0);
+                    return Some(Chosen { path: to, copy: None });
+                }
             }
             // Back to the path that it was measured on, or to the best, not where it happened to be.
             let home = self.home.filter(|&home| candidates.usable.contains(home));
@@ -410,6 +411,16 @@ fn earlier_with_room(candidates: &Candidates<'_>, path: PathId) -> Option<PathId
     let now = candidates.arrival(own);
     let is_better = |other: &Path| candidates.arrival(other) < now && !other.losses().are_twice(own.losses());
     let others = with_room(candidates, path, is_better)?;
+    candidates.narrowed(others).earliest()
+}
+
+/// A path that is known to carry so many times what `path` does that they are not even, and has room.
+fn far_quicker(candidates: &Candidates<'_>, path: PathId) -> Option<PathId> {
+    let own = candidates.get(path)?;
+    let rate = |path: &Path| path.estimate().rate.map_or(0, DataRate::bits_per_second);
+    let least = own.limit()?.saturating_mul(EVEN_RATES);
+    let is_quicker = |other: &Path| rate(other) >= least && !other.losses().are_twice(own.losses());
+    let others = with_room(candidates, path, is_quicker)?;
     candidates.narrowed(others).earliest()
 }
 

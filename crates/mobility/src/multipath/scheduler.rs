@@ -253,7 +253,11 @@ pub(super) fn pinned(
 ) -> Option<PathId> {
     let stays =
         current.filter(|&path| candidates.usable.contains(path)).and_then(|path| candidates.get(path));
-    let Some(path) = stays else { return candidates.earliest_not_full().or_else(|| candidates.earliest()) };
+    let Some(path) = stays else {
+        // Where what a flow begins with arrives first, not its first packet alone, which may be on the slowest path.
+        let candidates = Candidates { len: candidates.len.max(INITIAL_WINDOW), ..*candidates };
+        return candidates.earliest_not_full().or_else(|| candidates.earliest());
+    };
     if !when_full || !path.is_full(candidates.now) {
         return Some(path.id());
     }
@@ -266,6 +270,9 @@ pub(super) fn pinned(
         |free: &&Path| candidates.arrival(free) + (round_trip.as_nanos() as i128) < candidates.arrival(path);
     Some(free.filter(is_better).map_or(path.id(), Path::id))
 }
+
+/// Bytes that a flow begins with (RFC 6928).
+pub(super) const INITIAL_WINDOW: u32 = 10 * 1460;
 
 /// Bytes that the heaviest path may send in its turn.
 const QUANTUM: u64 = 1500;
