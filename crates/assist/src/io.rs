@@ -71,6 +71,8 @@ pub enum DropReason {
     TooOld,
     /// The handover drops what is queued.
     Handover,
+    /// It does not fit the path, and its sender sends the same bytes in smaller segments.
+    TooLarge,
 }
 
 impl DropReason {
@@ -92,6 +94,7 @@ impl DropReason {
             Self::QueueManagement => "queue-management",
             Self::TooOld => "too-old",
             Self::Handover => "handover",
+            Self::TooLarge => "too-large",
         }
     }
 }

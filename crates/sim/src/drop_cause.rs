@@ -68,11 +68,13 @@ pub(crate) enum NodeDrop {
     AssistTooOld,
     /// It waited in an assist when the handover came.
     AssistHandover,
+    /// It waited in an assist, does not fit the new path, and its sender sends the same bytes in smaller segments.
+    AssistTooLarge,
 }
 
 impl NodeDrop {
     /// All causes in order.
-    pub(crate) const ALL: [Self; 31] = [
+    pub(crate) const ALL: [Self; 32] = [
         Self::TtlExpired,
         Self::NoRoute,
         Self::NoBinding,
@@ -104,6 +106,7 @@ impl NodeDrop {
         Self::AssistQueueManagement,
         Self::AssistTooOld,
         Self::AssistHandover,
+        Self::AssistTooLarge,
     ];
 
     /// The name in traces and summaries.
@@ -140,6 +143,7 @@ impl NodeDrop {
             Self::AssistQueueManagement => "assist-queue-management",
             Self::AssistTooOld => "assist-too-old",
             Self::AssistHandover => "assist-handover",
+            Self::AssistTooLarge => "assist-too-large",
         }
     }
 }
@@ -155,6 +159,7 @@ impl From<DropReason> for NodeDrop {
             DropReason::QueueManagement => Self::AssistQueueManagement,
             DropReason::TooOld => Self::AssistTooOld,
             DropReason::Handover => Self::AssistHandover,
+            DropReason::TooLarge => Self::AssistTooLarge,
         }
     }
 }

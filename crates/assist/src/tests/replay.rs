@@ -72,6 +72,25 @@ fn an_original_that_the_receiver_would_refuse_is_left_out() {
 }
 
 #[test]
+fn what_its_sender_repeats_in_smaller_segments_is_not_held_against_it() {
+    // The new path is a tunnel, which refuses what is released, and its sender is told.
+    home_agent(Replay::DEFAULT).run(
+        "    0  path 1 rate 10000 rtt 8
+             0  syn
+             0  from mobile ack 0              -> pass
+             1  for mobile 0+1000              -> pass keep
+             2  for mobile 1000+1000           -> pass keep
+             3  for mobile 2000+1000           -> pass keep
+           900  path 2 rate 1092 rtt 8 lost
+           900  > release 0+1000
+           901  for mobile 0+980 again         -> pass keep
+                = kept 1
+           902  for mobile 980+980 again       -> pass keep
+                = kept 2",
+    );
+}
+
+#[test]
 fn a_hole_whose_original_the_receiver_would_refuse_is_its_senders_to_fill() {
     // As before, but the acknowledgement was lost with the path, and says so only when the replay has begun.
     home_agent(Replay::DEFAULT).run(

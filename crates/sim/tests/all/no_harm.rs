@@ -204,6 +204,32 @@ fn a_download_is_not_worse_off_by_default_assists_after_a_row_of_handovers() {
     }
 }
 
+/// A mobile node that leaves home has segments under way that do not fit its tunnel, as one has that comes to a link with a smaller MTU: what
+/// would be replayed of them is refused there, and their sender repeats them in smaller ones.
+#[test]
+fn a_flow_is_not_worse_off_where_what_it_has_sent_does_not_fit_the_new_path() {
+    let link =
+        |more: &str| format!("{{ rate = \"2 Mbit/s\", delay = \"30 ms\", queue = \"60 packets\"{more} }}");
+    let style = "style = \"break-before-make\"\ninterruption = \"100 ms\"";
+    for (new, home) in [("", "home = \"old\"\n"), (", mtu = 1300", "")] {
+        for congestion in ["cubic", "reno", "bbr"] {
+            for ends in [("correspondent", "mobile"), ("mobile", "correspondent")] {
+                let text = scenario([&link(""), &link(new)], style, ends, congestion);
+                let text = text.replace("[mobility]\n", &format!("[mobility]\n{home}"));
+                let in_all = |assist| {
+                    PHASES_MS.iter().map(|phase| delivered_after(&text, assist, 8_000 + phase)).sum::<u64>()
+                };
+                let [with, without] = ["default", "none"].map(in_all);
+                assert!(
+                    with as f64 >= LEAST * without as f64,
+                    "{congestion} from {}: {with} bytes with assists, {without} without{text}",
+                    ends.0
+                );
+            }
+        }
+    }
+}
+
 /// Soft handovers between a slow, deeply queued path and a fast one, with nothing known of either.
 #[test]
 fn default_assists_deliver_no_less_than_none_after_soft_handovers() {

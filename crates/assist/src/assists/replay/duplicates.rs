@@ -11,6 +11,10 @@
 //! through for the D-SACK that says that nothing was lost, but not onto a slower path. **Who swallows answers for it:** what its
 //! sender has repeated in vain goes again when it should have been acknowledged.
 //!
+//! **What does not fit the new path**, as where a mobile node leaves home and a tunnel begins, is refused there, and its sender told
+//! (RFC 1191, RFC 8201): it repeats all of that in smaller segments. From the first of these on what is larger is forgotten; it could
+//! not go, and must not stand for what can.
+//!
 //! **What is lost on the new path** while others wait (three packets that were released later have arrived) goes again at once, in
 //! front of them: its sender would hear of it only behind all that waits.
 //!
@@ -26,7 +30,7 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::{Segment, SeqNumber};
 
-use crate::context::{Context, Passing};
+use crate::context::{Context, Outbox, Passing};
 use crate::courses::Arrived;
 use crate::flow::{Flow, Stream};
 use crate::keeping::{Kept, Sent};
@@ -77,6 +81,20 @@ pub(super) fn swallow(
         return Some(DropReason::HeldAlready);
     }
     None
+}
+
+/// Whether the sender repeats in smaller segments what is stored in larger ones. One byte is a probe of a closed window (RFC 9293 section
+/// 3.8.6.1).
+pub(super) fn comes_in_smaller_segments(stream: &Stream, passing: &Passing<'_>) -> bool {
+    let (seq, end) = (passing.segment.seq, passing.segment.end_seq());
+    passing.seen.is_repetition
+        && passing.segment.seq_len() > 1
+        && stream.kept.iter().any(|kept| kept.seq == seq && kept.end.is_after(end))
+}
+
+/// What is larger than `largest` bytes does not fit the path, and comes again in smaller segments.
+pub(super) fn forget_larger(outbox: &mut Outbox, stream: &mut Stream, largest: u16) {
+    stream.kept.retain(|kept| kept.size <= largest, |kept| outbox.drop_kept(&kept, DropReason::TooLarge));
 }
 
 /// When the first of what its sender has repeated in vain should have been acknowledged.

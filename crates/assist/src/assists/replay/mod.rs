@@ -243,6 +243,9 @@ fn on_sent(
         owed::begin(cx, flow, state, rules, owed::Which::Left);
     }
     let stream = flow.stream_mut(passing.towards);
+    if duplicates::comes_in_smaller_segments(stream, passing) {
+        duplicates::forget_larger(cx.outbox, stream, passing.header.total_len());
+    }
     if let Some(reason) = duplicates::swallow(cx.now, stream, state, rules, passing) {
         cx.counters.retransmissions_swallowed += 1;
         verdict.fate = Fate::Drop(reason);
