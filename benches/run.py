@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from simulators import CASES, ROOT, markdown, measure, simulators, tables
+from simulators import CASES, ROOT, markdown, measure, scaling, simulators, tables
 
 
 def measure_tunnel(rounds: int) -> list[dict[str, Any]]:
@@ -61,6 +61,8 @@ def main() -> None:
         print(json.dumps({"simulator": rows, "tunnel": tunnel}, indent=2))
         return
     print(markdown(rows) if options.markdown else tables(rows))
+    if not options.markdown and (line := scaling(rows)):
+        print(f"\n{line}")
     if tunnel:
         print(f"\n{'case':<24}{'Gbit/s':>14}{'of router':>10}{'of forwarder':>24}")
     for row in tunnel:

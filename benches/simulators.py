@@ -72,7 +72,11 @@ CASES: Final = (
     Case("tree10", "tree", 10, 3_000, 1_000, 100),
     Case("tree100", "tree", 100, 300, 100, 10),
     Case("tree10k", "tree", 10_000, 20, 1, 0.5),
+    Case("domain10", "domain", 10, 1_000, 1_000, 1_000),
+    Case("domain1000", "domain", 1_000, 10, 10, 10),
 )
+MANY_AND_FEW: Final = ("domain1000", "domain10")
+"""The same work among a thousand mobile nodes and among ten: what a packet-hop costs more there."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +138,8 @@ class Simulator(Protocol):
     """Whoever can run cases."""
 
     name: str
-    #: The shape of the cases that it has; `None`: it has all.
-    shape: str | None
+    #: The shapes of the cases that it has.
+    shapes: tuple[str, ...]
 
     def seconds(self, case: Case) -> float:
         """How much of the case's time it simulates."""
@@ -148,7 +152,7 @@ class Ours:
     """`careof run`."""
 
     name = "careof"
-    shape: str | None = None
+    shapes: tuple[str, ...] = ("dumbbell", "tree", "domain")
     #: What is set beside the duration.
     changes: tuple[str, ...] = ()
     _HOPS = ("cargo", "run", "--release", "--locked", "--quiet", "-p", "careof-sim", "--example", "hops", "--")
@@ -193,7 +197,7 @@ class OverIpv6(Ours):
     """The same networks over IPv6, as far as nobody moves in them."""
 
     name = OVER_IPV6
-    shape: str | None = "dumbbell"
+    shapes: tuple[str, ...] = ("dumbbell",)
     changes = ("ip_version=6",)
 
 
@@ -201,7 +205,7 @@ class Ns2:
     """ns-2 with the script beside this file."""
 
     name = "ns-2"
-    shape: str | None = None
+    shapes: tuple[str, ...] = ("dumbbell", "tree")
 
     def seconds(self, case: Case) -> float:
         """What takes it some seconds."""
@@ -224,7 +228,7 @@ class Ns3:
     """
 
     name = "ns-3"
-    shape: str | None = None
+    shapes: tuple[str, ...] = ("dumbbell", "tree")
 
     _MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control", "bridge", "stats")
 
@@ -295,7 +299,7 @@ def measure(cases: Iterable[Case], can: Sequence[Simulator], rounds: int, quick:
     """A row a case: each simulator's figures, and how many times as fast as the others ours is."""
     rows = []
     for case in cases:
-        taking_part = [simulator for simulator in can if simulator.shape in (None, case.shape)]
+        taking_part = [simulator for simulator in can if case.shape in simulator.shapes]
         turns: dict[str, list[Turn]] = {simulator.name: [] for simulator in taking_part}
         for _ in range(rounds):
             for simulator in taking_part:
@@ -318,6 +322,27 @@ def _ratios(figures: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | N
 
     peers = [name for name in figures if name != Ours.name]
     return {rate: {peer: ratio(rate, peer) for peer in peers} for rate in RATES}
+
+
+def scaling(rows: Sequence[dict[str, Any]]) -> str | None:
+    """What a packet-hop costs among many mobile nodes against few in the same run, and the memory of a mobile node.
+
+    None where the cases were not measured, or for too short a time.
+    """
+    ours = {row["case"]: row["simulators"][Ours.name] for row in rows}
+    many, few = (ours.get(name) for name in MANY_AND_FEW)
+    if many is None or few is None:
+        return None
+    rates = [one[RATES[0]]["packet_hops_per_cpu_s"] for one in (many, few)]
+    if not all(rates):
+        return None
+    nodes = {case.name: case.flows for case in CASES}
+    more = nodes[MANY_AND_FEW[0]] - nodes[MANY_AND_FEW[1]]
+    kibibytes = (many["memory"] - few["memory"]) / more / 1024
+    return (
+        f"{MANY_AND_FEW[0]}: a packet-hop costs {rates[1] / rates[0]:.2f} times that of {MANY_AND_FEW[1]}; "
+        f"{kibibytes:.0f} KiB of memory for each further mobile node"
+    )
 
 
 def tables(rows: Sequence[dict[str, Any]]) -> str:

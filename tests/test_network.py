@@ -202,6 +202,10 @@ def test_many_alike_are_summed_up_in_a_line() -> None:
     assert "every 10 s each of 100 mobile nodes goes to the next of 21 stations, 100 ms without a link" in lines
     assert any(line.startswith("download-1 and 99 more  correspondent → mobile-1 … mobile-100  bulk") for line in lines)
     assert len(lines) < 40
+    wireless = 'handover=[{ every = "10 s", link_layer = { scan_time = "300 ms" } }]'
+    lines = printed(SCENARIOS / "bench" / "tree100.toml", [wireless])
+    gone = "802.11, a scan of given length"
+    assert f"every 10 s each of 100 mobile nodes goes to the next of 21 stations, {gone}" in lines
 
 
 def test_without_a_correspondent_node_a_hub_is_the_root() -> None:

@@ -115,9 +115,11 @@ class Network:
         mobility = self.scenario["mobility"] or {}
         if mobility.get("every_ns") is None:
             return ""
-        every, without = (text.seconds(mobility[key] / 1e9) for key in ("every_ns", "interruption_ns"))
+        every = text.seconds(mobility["every_ns"] / 1e9)
+        layer = mobility.get("link_layer")
+        gone = f"{text.seconds(mobility['interruption_ns'] / 1e9)} without a link" if layer is None else _phases(layer)
         who = "the mobile node" if mobility["nodes"] == 1 else f"each of {mobility['nodes']} mobile nodes"
-        return f"every {every} {who} goes to the next of {len(mobility['stations'])} stations, {without} without a link"
+        return f"every {every} {who} goes to the next of {len(mobility['stations'])} stations, {gone}"
 
     def poisson_in_words(self) -> list[str]:
         """How handovers are drawn; nothing where none are."""
@@ -510,7 +512,17 @@ def _named(kind: Any) -> str:
     return {"cubic": "CUBIC", "reno": "Reno", "bbr": "BBR"}.get(name, name)
 
 
-_SCANS = {"active": "scan by probes", "passive": "scan by beacons", "none": "no scan"}
+_SCANS = {
+    "active": "scan by probes",
+    "passive": "scan by beacons",
+    "none": "no scan",
+    "given": "a scan of given length",
+}
+
+
+def _phases(layer: Json) -> str:
+    """How long a handover's link layer leaves no link."""
+    return f"{layer['kind']}, {_SCANS[layer['scan']['kind']]}"
 
 
 def _kind_of_medium(medium: Json) -> str:
@@ -527,7 +539,7 @@ def _how(handover: Json) -> Iterable[str]:
         return
     yield handover["style"].replace("-", " ")
     if layer := handover.get("link_layer"):
-        yield f"{layer['kind']}, {_SCANS[layer['scan']['kind']]}"
+        yield _phases(layer)
     if handover["interruption_ns"]:
         yield f"{text.seconds(handover['interruption_ns'] / 1e9)} without a link"
     if handover.get("overlap_ns"):

@@ -17,6 +17,7 @@ from careof.studies import Study, micromobility
 from careof.studies._micromobility_results import Results, difference
 from careof.studies._micromobility_runs import (
     ASSUMPTION,
+    BETWEEN,
     BICAST,
     BUFFER,
     DELAYS_MS,
@@ -32,13 +33,16 @@ from careof.studies._micromobility_runs import (
     QUIC,
     SCHEMES,
     TODAYS,
+    TODAYS_SENDER,
     Assumption,
     Download,
     Scheme,
     download,
 )
 from careof.studies._micromobility_tables import SIDE_BY_SIDE_MS
-from careof.studies._micromobility_trace import SHOWN, Look, watch
+from careof.studies._micromobility_today import SHOWN as CROSSINGS
+from careof.studies._micromobility_today import cross
+from careof.studies._micromobility_trace import SHOWN, SOONER, Look, watch
 from careof.studies._micromobility_trees import DEPTHS, STATIONS, Counted, Grown, grow
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,13 +106,22 @@ def test_a_buffer_ends_a_long_gap_with_fewer_timeouts_than_none() -> None:
 
 
 def test_all_points_are_run() -> None:
-    wanted = micromobility.downloads(3, 1)
+    wanted = micromobility.downloads(3, 1, 4)
     assert len({(one.scheme, one.sender, one.delay_ms, one.repetition, one.assumption) for one in wanted}) == len(
         wanted
     )
     of_a_point = [one for one in wanted if (one.scheme, one.sender, one.delay_ms) == (BUFFER, RENO, 0)]
     assert len(of_a_point) == 3 + len(OTHERS)
     assert {one.delay_ms for one in wanted} == {None, *DELAYS_MS}
+    for scheme, sender, delay in (
+        *((scheme, sender, -300) for scheme in (BUFFER, *BETWEEN) for sender in TODAYS),
+        (MIGRATION, MIGRATING, 300),
+        *((scheme, NEWRENO, 0) for scheme in (BUFFER, *NAMED)),
+    ):
+        assert len([one for one in wanted if (one.scheme, one.sender, one.delay_ms) == (scheme, sender, delay)]) >= 4
+    # Without handovers one run of a sender is enough, whatever the scheme.
+    still = [(one.sender.key, one.assumption) for one in wanted if one.delay_ms is None]
+    assert len(still) == len(set(still))
 
 
 def test_runs_that_are_the_same_are_made_once_and_layer_3_is_waited_for_in_gaps_alone() -> None:
@@ -122,7 +135,7 @@ def test_runs_that_are_the_same_are_made_once_and_layer_3_is_waited_for_in_gaps_
     assert "advertisement_interval" in scenario(100, other_reading)
     assert scenario(100, ASSUMPTION) == scenario(100, known_at_once)
     assert scenario(-100, ASSUMPTION) == scenario(-100, other_reading)
-    wanted = micromobility.downloads(3, 2)
+    wanted = micromobility.downloads(3, 2, 2)
     together = micromobility.alike(wanted)
     assert sorted(map(wanted.index, (one for same in together for one in same))) == list(range(len(wanted)))
     assert len(together) < len(wanted)
@@ -136,6 +149,37 @@ def test_what_is_printed_opens_the_run_that_was_looked_at() -> None:
             opened = run(ROOT / ONE_CHANNEL, trace=False, set=settings).summary["digest"]
             assert opened == run(of.scenario(), trace=False).summary["digest"], of.settings()
     assert len(set(SHOWN)) == len(SHOWN)
+    sooner = Download(BUFFER, SACK, -500, 0, SOONER)
+    settings = [word for word in shlex.split(sooner.settings()) if word != "--set"]
+    opened = run(ROOT / ONE_CHANNEL, trace=False, set=settings).summary["digest"]
+    assert opened == run(sooner.scenario(), trace=False).summary["digest"]
+    for of in CROSSINGS:
+        settings = [word for word in shlex.split(of.settings_of_today()) if word != "--set"]
+        opened = run(ROOT / TODAYS_SENDER, trace=False, set=settings).summary["digest"]
+        assert opened == run(of.scenario(), trace=False).summary["digest"], of.settings_of_today()
+
+
+def test_traces_of_todays_senders_show_what_a_gap_costs_and_why() -> None:
+    cubic, bbr = (cross(Download(NO_BUFFER, sender, -300, 0, PLAIN)) for sender in TODAYS[:2])
+    # All that is under way is lost with a gap and no buffer, and nothing but the timer says so.
+    for one in (cubic, bbr):
+        assert one.timeouts == 1.0
+        assert one.repeats_s == pytest.approx(one.expired_s)
+        assert one.path_s > one.expired_s > 0.3
+    # CUBIC fills the queue and waits for a longer round trip; its window is halved and more, that of BBR is not.
+    assert cubic.window > 2 * bbr.window
+    assert cubic.expired_s > bbr.expired_s
+    assert cubic.later < 0.7 * cubic.window
+    assert bbr.later > 0.9 * bbr.window
+    kept = cross(Download(BUFFER, TODAYS[1], -300, 0, PLAIN))
+    assert (kept.timeouts, kept.repeated) == (0.0, 0.0)
+
+
+def test_repetitions_of_migration_and_of_foreign_agents_differ_in_when_handovers_come() -> None:
+    for scheme, sender in ((MIGRATION, MIGRATING), (BETWEEN[0], TODAYS[0])):
+        one, other = (download(Download(scheme, sender, -200, repetition, PLAIN)) for repetition in (0, 1))
+        assert one.handovers == other.handovers == HANDOVERS
+        assert one.goodput_bps != other.goodput_bps
 
 
 def test_a_trace_shows_when_the_timer_ran_out_and_when_the_window_began_anew() -> None:

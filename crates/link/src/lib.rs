@@ -53,10 +53,10 @@ pub use config::{
 pub use counters::{Counters, DropCause};
 pub use link::{Fate, Link, Output};
 pub use medium::{
-    ACK_BYTES, ATTEMPT_LIMIT, BACKOFF_LIMIT, BEACON_INTERVAL, CTS_BYTES, Coding, Contention, DcfConfig,
-    EthernetConfig, FRAME_OVERHEAD_BYTES, GAP_BITS, HandoverPhases, JAM_BITS, LEAST_FRAME_BYTES,
-    LONG_RETRY_LIMIT, MEDIUM_MTU, Medium, MediumConfig, MediumOutput, NEVER_RTS, PREAMBLE_BITS, Phy,
-    Protection, RTS_BYTES, SHORT_RETRY_LIMIT, SLOT_BITS, Scan, StationId, TIME_UNIT, WIRELESS_OVERHEAD_BYTES,
-    WirelessHandover,
+    ACK_BYTES, ATTEMPT_LIMIT, BACKOFF_LIMIT, BEACON_INTERVAL, CTS_BYTES, Coding, Contention, DEVIATIONS,
+    DcfConfig, EthernetConfig, FRAME_OVERHEAD_BYTES, GAP_BITS, HandoverPhases, JAM_BITS, LEAST_FRAME_BYTES,
+    LONG_RETRY_LIMIT, MEDIUM_MTU, Medium, MediumConfig, MediumOutput, NEVER_RTS, PREAMBLE_BITS, PhaseLength,
+    Phy, Protection, RTS_BYTES, SHORT_RETRY_LIMIT, SLOT_BITS, Scan, StationId, TIME_UNIT,
+    WIRELESS_OVERHEAD_BYTES, WirelessHandover,
 };
 pub use trace::{Trace, TraceError, TraceRow};

@@ -12,6 +12,8 @@ pub struct Itinerary {
     pub target: usize,
     /// When the next handover is.
     pub leaves: Instant,
+    /// How long the handover that has begun leaves it without a link; before the first one as long as none is drawn.
+    pub gap: Duration,
     /// When it would be without any spread.
     mark: Instant,
     /// Random waypoint: where it wants to end up.
@@ -19,6 +21,8 @@ pub struct Itinerary {
     /// Steps of a given walk, or of one out of a file.
     steps: usize,
     random: RandomStream,
+    /// Of what the link layer draws, so that the walk is the same without it.
+    link_layer: RandomStream,
 }
 
 impl Itinerary {
@@ -27,8 +31,11 @@ impl Itinerary {
     pub fn new(scenario: &Scenario, run: u64, fleet: &Fleet, n: usize, name: &str) -> Self {
         let first = fleet.first_station(n);
         let mark = fleet.first_handover(n).map_or(Instant::MAX, |span| Instant::ZERO + span);
-        let random = stream(scenario, run, &format!("walk.{name}"));
-        let mut path = Self { target: first, leaves: mark, mark, waypoint: first, steps: 0, random };
+        let [random, link_layer] =
+            ["walk", "walk.link-layer"].map(|what| stream(scenario, run, &format!("{what}.{name}")));
+        let gap = Duration::ZERO;
+        let mut path =
+            Self { target: first, leaves: mark, gap, mark, waypoint: first, steps: 0, random, link_layer };
         path.draw(fleet.round.map_or(Duration::ZERO, |round| round.spread));
         path
     }
@@ -42,9 +49,13 @@ impl Itinerary {
         };
     }
 
-    /// A handover of `fleet` begins: the one behind it is planned, where the walk has one.
+    /// A handover of `fleet` begins: how long there is no link is drawn, and the handover behind it planned, where the walk has one.
     pub fn leave(&mut self, fleet: &Fleet) {
         let Some(round) = fleet.round else { return };
+        self.gap = match round.link_layer {
+            Some(link_layer) => link_layer.draw(&mut self.link_layer).total(),
+            None => round.interruption,
+        };
         self.mark = match &fleet.walk {
             Walk::Trace(steps) => {
                 steps.get(self.steps + 1).map_or(Instant::MAX, |(at, _)| Instant::ZERO + *at)
@@ -118,7 +129,7 @@ pub fn walk(
         steps.push((leaves, WalkStep::Handover));
         path.leave(fleet);
         let order = if round.overlap.is_zero() {
-            now = leaves + round.interruption;
+            now = leaves + path.gap;
             [(leaves, WalkStep::Leave(from)), (now, WalkStep::Come(to))]
         } else {
             now = leaves + round.overlap;
@@ -153,6 +164,27 @@ mod tests {
         let first = [(3900, Announce(1)), (4000, Handover), (4000, Leave(0)), (4300, Come(1))];
         let second = [(7900, Announce(0)), (8000, Handover), (8000, Leave(1)), (8300, Come(0))];
         assert_eq!(steps, [&[(0, Come(0))][..], &first, &second].concat());
+    }
+
+    #[test]
+    fn the_link_layer_draws_each_gap_of_its_own_and_moves_no_handover() {
+        let gaps = |steps: &[(u128, WalkStep)]| -> Vec<u128> {
+            let at = |wanted: fn(&WalkStep) -> bool| {
+                steps.iter().filter(move |(_, step)| wanted(step)).map(|(at, _)| *at)
+            };
+            let comes = at(|step| matches!(step, WalkStep::Come(_))).skip(1);
+            at(|step| matches!(step, WalkStep::Leave(_))).zip(comes).map(|(left, came)| came - left).collect()
+        };
+        let spread = "spread = \"500 ms\"\n";
+        let layer = "link_layer = { scan_time = { min = \"100 ms\", max = \"900 ms\" } }";
+        let drawn = walked(&format!("{spread}{layer}"), None);
+        let gaps = gaps(&drawn);
+        assert!(gaps.len() == 2 && gaps[0] != gaps[1], "{gaps:?}");
+        assert!(gaps.iter().all(|gap| (100..910).contains(gap)), "{gaps:?}");
+        let begun = |steps: Vec<(u128, WalkStep)>| -> Vec<u128> {
+            steps.into_iter().filter(|(_, step)| *step == WalkStep::Handover).map(|(at, _)| at).collect()
+        };
+        assert_eq!(begun(drawn), begun(walked(&format!("{spread}interruption = \"1 s\""), None)));
     }
 
     #[test]

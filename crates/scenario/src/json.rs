@@ -382,9 +382,17 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
         entries.push(("stations", stations));
         entries.push(("every_ns", fleet.round.map(|round| round.every).into()));
         entries.push(("interruption_ns", fleet.round.map(|round| round.interruption).into()));
-        if let Some(round) = fleet.round.filter(|_| mobility.micro_mobility.is_some()) {
+        if let Some(link_layer) = fleet.round.and_then(|round| round.link_layer) {
+            entries.push(("link_layer", medium::link_layer(&link_layer)));
+        }
+        let in_domain = mobility.micro_mobility.is_some();
+        if let Some(round) = fleet.round.filter(|_| in_domain) {
             entries.push(("overlap_ns", round.overlap.into()));
+        }
+        if let Some(round) = fleet.round.filter(|round| in_domain || !round.spread.is_zero()) {
             entries.push(("spread_ns", round.spread.into()));
+        }
+        if in_domain && fleet.round.is_some() {
             entries.push(("walk", micro_mobility::walk(scenario, &fleet.stations, &fleet.walk)));
         }
     }

@@ -1,12 +1,12 @@
 //! `link_layer` of `[[handover]]` as the file gives it.
 
 use careof_base::{Duration, Probability};
-use careof_link::{BEACON_INTERVAL, Scan, WirelessHandover};
+use careof_link::{BEACON_INTERVAL, PhaseLength, Scan, WirelessHandover};
 
 use crate::decode::{Field, Reader};
 use crate::error::Problems;
 use crate::model::HandoverStyle;
-use crate::reference::link_layer::LINK_LAYER;
+use crate::reference::link_layer::{LINK_LAYER, PHASE};
 use crate::tree::Value;
 use crate::words::{LinkLayerKind, ReadWord as _, ScanKind};
 
@@ -17,14 +17,14 @@ const USUAL_CHANNELS: u8 = 11;
 /// `MinChannelTime` and `MaxChannelTime` that Velayos and Karlsson advise to ("Techniques to Reduce the IEEE 802.11b Handoff Time", ICC 2004).
 const CHANNEL_TIMES: [Duration; 2] = [Duration::from_millis(1), Duration::from_micros(10_240)];
 
-/// Reads it from the table of a handover of this style.
+/// Reads it from the table of a handover of this style; of one round stations only a style that is given.
 pub(crate) fn link_layer(
     handover: &Reader<'_>,
-    style: HandoverStyle,
+    style: Option<HandoverStyle>,
     problems: &mut Problems,
 ) -> Option<WirelessHandover> {
     let field = handover.get("link_layer")?;
-    if style == HandoverStyle::MakeBeforeBreak {
+    if style == Some(HandoverStyle::MakeBeforeBreak) {
         let hint = "write style = \"break-before-make\", or leave `link_layer` out".to_owned();
         field.wrong("make-before-break has no interruption", Some(hint), problems);
         return None;
@@ -43,6 +43,39 @@ pub(crate) fn link_layer(
         beacon_interval: BEACON_INTERVAL,
         scan: active(USUAL_CHANNELS, usual_answering(USUAL_CHANNELS), CHANNEL_TIMES),
         answer: Duration::ZERO,
+        detection: None,
+        authentication: None,
+        reassociation: None,
+    })
+}
+
+/// The length of a phase where it is given: one that is always the same, or a distribution.
+fn phase(field: &Field<'_>, problems: &mut Problems) -> Option<PhaseLength> {
+    let Value::Table(_) = &field.node.value else {
+        let length = field.duration(problems)?;
+        return Some(PhaseLength::Uniform { least: length, most: length });
+    };
+    let reader = field.reader(&PHASE, problems)?;
+    let ends = reader.has_any(&["min", "max"]);
+    if ends {
+        let reason = "between `min` and `max` all lengths are alike: leave these two out, or those";
+        reader.refuse(&["mean", "deviation"], reason, problems);
+    }
+    let keys = if ends { ["min", "max"] } else { ["mean", "deviation"] };
+    let expected =
+        "a length has { min = \"20 ms\", max = \"40 ms\" } or { mean = \"30 ms\", deviation = \"5 ms\" }";
+    let [one, other] = keys
+        .map(|key| Some((reader.require(key, expected, problems)?, key)))
+        .map(|given| given.and_then(|(field, _)| Some((field.duration(problems)?, field))));
+    let ((one, _), (other, last)) = (one?, other?);
+    if ends && one > other {
+        last.wrong("it must not be less than `min`", None, problems);
+        return None;
+    }
+    Some(if ends {
+        PhaseLength::Uniform { least: one, most: other }
+    } else {
+        PhaseLength::Normal { mean: one, deviation: other }
     })
 }
 
@@ -62,6 +95,20 @@ fn table(reader: &Reader<'_>, problems: &mut Problems) -> Option<WirelessHandove
     if let Some(field) = reader.get("kind") {
         let _: Option<LinkLayerKind> = field.word(problems);
     }
+    let given = ["detection_time", "scan_time", "authentication_time", "reassociation_time"]
+        .map(|key| reader.get(key).and_then(|field| phase(&field, problems)));
+    let [detection, scan_time, authentication, reassociation] = given;
+    if reader.get("scan_time").is_some() {
+        let keys = ["scan", "channels", "answering", "min_channel_time", "max_channel_time"];
+        reader.refuse(&keys, "`scan_time` says how long the scan is", problems);
+    }
+    if reader.get("detection_time").is_some() {
+        reader.refuse(&["lost_beacons"], "`detection_time` says how long it takes to notice", problems);
+    }
+    if authentication.is_some() && reassociation.is_some() {
+        let reason = "the lengths of authentication and reassociation have it in them";
+        reader.refuse(&["answer"], reason, problems);
+    }
     let kind: Option<ScanKind> =
         reader.get("scan").map_or(Some(ScanKind::default()), |field| field.word(problems));
     let scan = kind?;
@@ -77,6 +124,7 @@ fn table(reader: &Reader<'_>, problems: &mut Problems) -> Option<WirelessHandove
     let beacon_interval =
         reader.get("beacon_interval").map_or(Some(BEACON_INTERVAL), |field| positive(field, problems));
     let scan = match scan {
+        _ if scan_time.is_some() => Scan::Given(scan_time?),
         ScanKind::None => Scan::Known,
         ScanKind::Passive => Scan::Passive { channels },
         ScanKind::Active => {
@@ -108,6 +156,9 @@ fn table(reader: &Reader<'_>, problems: &mut Problems) -> Option<WirelessHandove
         beacon_interval: beacon_interval?,
         scan,
         answer: answer?,
+        detection,
+        authentication,
+        reassociation,
     };
     (problems.count() == errors_before).then_some(handover)
 }

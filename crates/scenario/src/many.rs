@@ -197,9 +197,9 @@ impl Network {
             }
             Some(_) => {
                 let walk = self.walk(&first.walk, problems);
-                let RoundDraft { every, interruption, overlap, spread, .. } = *first;
+                let RoundDraft { every, interruption, link_layer, overlap, spread, .. } = *first;
                 if let Some(fleet) = &mut self.fleet {
-                    fleet.round = Some(Round { every, interruption, overlap, spread });
+                    fleet.round = Some(Round { every, interruption, link_layer, overlap, spread });
                     fleet.walk = walk;
                 }
             }

@@ -455,6 +455,7 @@ pub(crate) struct HandoverDraft<'a> {
 pub(crate) struct RoundDraft<'a> {
     pub(crate) every: Duration,
     pub(crate) interruption: Duration,
+    pub(crate) link_layer: Option<WirelessHandover>,
     pub(crate) overlap: Duration,
     pub(crate) spread: Duration,
     pub(crate) walk: WalkDraft<'a>,
@@ -493,13 +494,13 @@ pub(crate) fn round<'a>(
         _ => given.positive_duration(problems),
     };
     reader.refuse(
-        &["at", "from", "to", "notice", "announced", "cancelled", "link_layer", "spacing", "least_spacing"],
+        &["at", "from", "to", "notice", "announced", "cancelled", "spacing", "least_spacing"],
         "with `every` the handovers lead round the stations, each mobile node in its own time",
         problems,
     );
     if !in_domain {
         reader.refuse(
-            &["overlap", "spread", "walk"],
+            &["overlap", "walk"],
             "with `every` it is for the base stations of a domain: add [micro_mobility]",
             problems,
         );
@@ -527,9 +528,18 @@ pub(crate) fn round<'a>(
         field.wrong(format!("the interruption must be shorter than {most}"), None, problems);
     }
     let interruption = interruption.and_then(|(span, _)| span).unwrap_or_default();
+    let link_layer = link_layer(&reader, style, problems);
+    let longest = link_layer.map_or(interruption, |link_layer| link_layer.longest());
+    if let (Some(field), Some(every)) = (reader.get("link_layer"), every)
+        && link_layer.is_some()
+        && longest >= every
+    {
+        let taken = crate::units::duration(longest);
+        field.wrong(format!("its longest, {taken}, must be shorter than {most}"), None, problems);
+    }
     let overlap = reader.get("overlap").map(|field| (field.duration(problems).unwrap_or_default(), field));
     if let Some((span, field)) = overlap.as_ref().filter(|(span, _)| !span.is_zero()) {
-        if !interruption.is_zero() || style == Some(HandoverStyle::BreakBeforeMake) {
+        if !longest.is_zero() || style == Some(HandoverStyle::BreakBeforeMake) {
             let expected =
                 "a mobile node is on both stations or on none: with `overlap` there is no interruption";
             field.wrong(expected, Some("leave one of the two out".to_owned()), problems);
@@ -540,7 +550,7 @@ pub(crate) fn round<'a>(
     let overlap = overlap.map(|(span, _)| span).unwrap_or_default();
     let spread = reader.get("spread").map(|field| (field.duration(problems).unwrap_or_default(), field));
     if let (Some((span, field)), Some(every)) = (&spread, every)
-        && *span + interruption.max(overlap) >= every
+        && span.saturating_add(longest.max(overlap)) >= every
     {
         let expected = "the spread, with the interruption or overlap, must be shorter than `every`";
         field.wrong(expected, None, problems);
@@ -551,6 +561,7 @@ pub(crate) fn round<'a>(
     let draft = every.zip(walk).map(|(every, walk)| RoundDraft {
         every,
         interruption,
+        link_layer,
         overlap,
         spread: spread.map(|(span, _)| span).unwrap_or_default(),
         walk,
@@ -571,16 +582,17 @@ pub(crate) fn handover<'a>(
     let before = problems.count();
     let reader = field.reader(&HANDOVER, problems)?;
     reader.refuse(
-        &["spread", "walk"],
-        "it is for the base stations of a domain: add [micro_mobility]",
+        &["spread"],
+        "it is for mobile nodes that go round stations: `nodes` of [mobility]",
         problems,
     );
+    reader.refuse(&["walk"], "it is for the base stations of a domain: add [micro_mobility]", problems);
     let is_repeated = is_repeated(&reader);
     let from = reader.require("from", "a handover needs the link it leaves: from = \"wavelan\"", problems);
     let from = from.and_then(|field| Reference::read(&field, problems));
     let to = links_to(&reader, is_repeated, problems);
     let style: HandoverStyle = word(&reader, "style", problems);
-    let link_layer = link_layer(&reader, style, problems);
+    let link_layer = link_layer(&reader, Some(style), problems);
     let interruption = reader.get("interruption").map(|field| (field.duration(problems), field));
     if let Some((Some(span), field)) = &interruption
         && style == HandoverStyle::MakeBeforeBreak

@@ -300,7 +300,7 @@ impl Mobility {
 }
 
 /// Mobile nodes that go round stations, each with a radio of its own that hangs on one station at a time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fleet {
     /// `mobile-1`. The others follow it in [`Scenario::nodes`].
     pub first: NodeId,
@@ -319,12 +319,14 @@ pub struct Fleet {
 }
 
 /// The handovers of a [`Fleet`]: what is in the radio that leaves its station is dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
     /// From one handover of a node to its next, above zero.
     pub every: Duration,
-    /// From leaving a station to the link at the next, shorter than `every`.
+    /// From leaving a station to the link at the next, shorter than `every`; zero with `link_layer`.
     pub interruption: Duration,
+    /// What that time is drawn from, for each handover anew; the longest is shorter than `every`.
+    pub link_layer: Option<careof_link::WirelessHandover>,
     /// For how long the node is on both stations, shorter than `every`; zero where there is an interruption.
     pub overlap: Duration,
     /// Up to how much later than that a handover comes, drawn for each anew; with what comes before shorter than `every`.

@@ -391,7 +391,7 @@ handover leads from one to the other.",
             "link_layer",
             "`\"802.11\"` or table",
             "none",
-            "Only with `break-before-make`: what the time without any link is drawn from, in place of `interruption`. See `link_layer`.",
+            "Only with `break-before-make`: what the time without any link is drawn from, in place of `interruption`, for each handover of a table anew. See `link_layer`.",
         ),
         key(
             "overlap",
@@ -404,7 +404,7 @@ handover leads from one to the other.",
             "spread",
             "duration",
             "`\"0 s\"`",
-            "With `every` in a domain: up to how much later than that a handover comes, drawn for each handover anew.",
+            "With `every` round stations: up to how much later than that a handover comes, drawn for each handover anew.",
         ),
         key(
             "walk",
@@ -799,7 +799,7 @@ tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 42] = [
+pub(crate) static SECTIONS: [&Section; 43] = [
     &ROOT,
     &link::LINK,
     &node::NODE,
@@ -822,6 +822,7 @@ pub(crate) static SECTIONS: [&Section; 42] = [
     &multipath::PATH_RULE,
     &HANDOVER,
     &link_layer::LINK_LAYER,
+    &link_layer::PHASE,
     &FLOW,
     &TCP,
     &quic::QUIC,

@@ -146,14 +146,14 @@ impl Simulation {
 
     /// Where many move: a timer for each, which brings it to its first station when the run begins.
     fn add_fleet(&mut self) {
-        let plan = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.clone());
-        let (Some(plan), Some(home)) = (plan, self.topology.homes.first().copied()) else { return };
-        let slots: Vec<Slot> =
-            (0..plan.count).map(|n| self.add_component(Component::Roamer(n as u32))).collect();
+        let fleet = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
+        let count = fleet.map(|fleet| fleet.count);
+        let (Some(count), Some(home)) = (count, self.topology.homes.first().copied()) else { return };
+        let slots: Vec<Slot> = (0..count).map(|n| self.add_component(Component::Roamer(n as u32))).collect();
         for slot in &slots {
             self.queue.set(*slot, Some(Instant::ZERO));
         }
-        self.fleet = Some(Box::new(Fleet::new(&plan, &self.topology, home, slots)));
+        self.fleet = Fleet::new((&self.scenario, self.run), &self.topology, home, slots).map(Box::new);
     }
 
     /// By node of the scenario, the node of this world.

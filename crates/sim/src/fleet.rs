@@ -1,11 +1,13 @@
 //! Many mobile nodes that go round stations: where each one's radio hangs, and when it moves on.
 
-use careof_base::Instant;
+use careof_base::{Duration, Instant};
 use careof_link::Fate;
 use careof_metrics::RoamingMetrics;
 use careof_mobility::{InterfaceId, Notice};
-use careof_plan::{FlowId, Home, InterfaceIndex, Locator, NodeId, OneWayId, Plan, Topology, down_of};
-use careof_scenario::{Fleet as FleetPlan, LinkId, Round};
+use careof_plan::{
+    FlowId, Home, InterfaceIndex, Itinerary, Locator, NodeId, OneWayId, Plan, Topology, down_of,
+};
+use careof_scenario::{LinkId, Scenario};
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
@@ -31,8 +33,8 @@ struct Roamer {
     station: u32,
     /// Its place in that station's list; `None` while it is nowhere.
     place: Option<u32>,
-    /// When it leaves for the next station; [`Instant::MAX`] is never.
-    leaves: Instant,
+    /// When it leaves for the next station, and for how long it is without a link then.
+    path: Itinerary,
     slot: Slot,
 }
 
@@ -43,15 +45,21 @@ pub(crate) struct Fleet {
     radio: OneWayId,
     stations: Vec<Station>,
     roamers: Vec<Roamer>,
-    round: Option<Round>,
     /// (index of a mobile node, a flow of its) in order.
     flows: Vec<(u32, FlowId)>,
     pub(crate) metrics: RoamingMetrics,
 }
 
 impl Fleet {
-    /// All mobile nodes about to arrive at their first stations; `slots` is a timer for each of them.
-    pub(crate) fn new(plan: &FleetPlan, topology: &Topology, home: Home, slots: Vec<Slot>) -> Self {
+    /// All mobile nodes of a scenario about to arrive at their first stations, in repetition `run`; `slots` is a timer for each of them. `None` if
+    /// there are none.
+    pub(crate) fn new(
+        (scenario, run): (&Scenario, u64),
+        topology: &Topology,
+        home: Home,
+        slots: Vec<Slot>,
+    ) -> Option<Self> {
+        let plan = scenario.mobility.as_ref()?.fleet.as_ref()?;
         let station = |place: usize| {
             let cell = topology.places[place].cell?;
             Some(Station { node: NodeId(place as u16), cell: cell.interface, here: Vec::new() })
@@ -61,21 +69,19 @@ impl Fleet {
         stations.sort_by_key(|station| topology.place(station.node).cell.map(|cell| cell.address));
         // Behind them is the gateway of a domain, whose cell is the domain.
         stations.truncate(plan.stations.len());
-        let roamer = |(n, slot)| Roamer {
-            station: plan.first_station(n) as u32,
-            place: None,
-            leaves: plan.first_handover(n).map_or(Instant::MAX, |span| Instant::ZERO + span),
-            slot,
+        let roamer = |(n, slot)| {
+            let name = &topology.place(NodeId(home.first.0 + n as u16)).name;
+            let path = Itinerary::new(scenario, run, plan, n, name);
+            Roamer { station: path.target as u32, place: None, path, slot }
         };
-        Self {
+        Some(Self {
             home,
             radio: down_of(LinkId(plan.radio.0)),
             stations,
             roamers: slots.into_iter().enumerate().map(roamer).collect(),
-            round: plan.round,
             flows: Vec::new(),
             metrics: RoamingMetrics::new(plan.count, plan.stations.len()),
-        }
+        })
     }
 
     /// A flow one of whose ends is a mobile node. To be called in the order of the flows.
@@ -143,18 +149,16 @@ impl Simulation {
         if self.micro.is_some() {
             return self.walk(mobile);
         }
-        let Some(fleet) = &mut self.fleet else { return };
-        let round = fleet.round;
+        let Some(fleet) = &self.fleet else { return };
         if fleet.roamers[mobile].place.is_some() {
-            self.leave_station(mobile);
-            let gap = round.map_or(std::time::Duration::ZERO, |round| round.interruption);
+            let gap = self.leave_station(mobile);
             if !gap.is_zero() {
                 return self.wake_roamer(mobile, self.now + gap);
             }
         }
         self.arrive_at_station(mobile);
         if let Some(fleet) = &self.fleet {
-            let leaves = fleet.roamers[mobile].leaves;
+            let leaves = fleet.roamers[mobile].path.leaves;
             self.wake_roamer(mobile, leaves);
         }
     }
@@ -165,13 +169,15 @@ impl Simulation {
         }
     }
 
-    fn leave_station(&mut self, mobile: usize) {
+    /// The time until it is at the next station.
+    fn leave_station(&mut self, mobile: usize) -> Duration {
         let now = self.now;
-        let Some(fleet) = &mut self.fleet else { return };
+        let plan = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
+        let Some((fleet, plan)) = self.fleet.as_mut().zip(plan) else { return Duration::ZERO };
         fleet.take_out(mobile);
-        if let Some(round) = fleet.round {
-            fleet.roamers[mobile].leaves += round.every;
-        }
+        let path = &mut fleet.roamers[mobile].path;
+        path.leave(plan);
+        let gap = path.gap;
         fleet.metrics.on_handover(mobile, now);
         let node = fleet.node(mobile);
         for way in fleet.ways(mobile) {
@@ -179,6 +185,7 @@ impl Simulation {
             self.link_timeout(way);
         }
         self.link_changed(node, RADIO, false);
+        gap
     }
 
     fn arrive_at_station(&mut self, mobile: usize) {

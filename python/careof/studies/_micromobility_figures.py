@@ -49,10 +49,10 @@ def _figure(
     delays_ms: Sequence[int],
     what: str,
 ) -> Picture:
-    picture = Figure(figsize=(3.2 * len(senders) + 0.6, 3.6), layout="constrained")
+    picture = Figure(figsize=(3.2 * len(senders) + 0.6, 4.0), layout="constrained")
     FigureCanvasAgg(picture)
     for number, sender in enumerate(senders, 1):
-        axis = picture.add_subplot(1, len(senders), number)
+        axis = picture.add_subplot(1, len(senders), number, sharey=picture.axes[0] if picture.axes else None)
         for color, scheme in zip(CYCLE, schemes, strict=False):
             there = [delay for delay in delays_ms if results.has(scheme, sender, delay)]
             if not there:
@@ -74,6 +74,9 @@ def _figure(
         axis.set_axisbelow(True)
         if number == 1:
             axis.set_ylabel(_WHAT[what])
-            axis.legend(frameon=False, fontsize=8)
+    shown = {
+        label: curve for axis in picture.axes for curve, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    picture.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     picture.suptitle(title)
     return Picture(name, title, as_png(picture))

@@ -9,6 +9,7 @@ from careof.studies import _micromobility_words as words
 from careof.studies._mean import Mean
 from careof.studies._micromobility_results import difference
 from careof.studies._micromobility_runs import (
+    BETWEEN,
     BICAST,
     BUFFER,
     MIGRATION,
@@ -231,7 +232,7 @@ def _m5(results: Results) -> list[dict[str, Any]]:
 
 def _of_today(plain: Results) -> list[dict[str, Any]]:
     """What the paper could not measure: nothing that it states."""
-    compared = [(sender, scheme) for sender in TODAYS[:2] for scheme in (BUFFER, MOBILE_IP)]
+    compared = [(sender, scheme) for sender in TODAYS[:2] for scheme in (BUFFER, *BETWEEN)]
     compared += [(QUIC, scheme) for scheme in (BUFFER, MOBILE_IP, MIGRATION)]
     return [
         part(

@@ -5,6 +5,7 @@ What the paper does not say is assumed, and named in `ASSUMED`.
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -92,6 +93,8 @@ ASSUMED = (
 
 ONE_CHANNEL = "scenarios/micromobility/one-channel.toml"
 """A run of `ASSUMPTION` for people."""
+TODAYS_SENDER = "scenarios/micromobility/foreign-agents.toml"
+"""A run of `PLAIN` with a sender of today, without a domain."""
 
 LEAST_RTO_MS = 200
 _PAPERS_TCP = (
@@ -166,7 +169,9 @@ SCHEMES = (BUFFER, NO_BUFFER, BICAST)
 MOBILE_IP = Scheme("mobile-ip", "Mobile IP alone", "", "foreign agents")
 HOLD_LAST = Scheme("hold-last", "Mobile IP with hold-last", "", "foreign agents", "hold-last")
 REPLAY = Scheme("replay", "Mobile IP with replay", "", "foreign agents", "replay")
-BETWEEN = (MOBILE_IP, HOLD_LAST, REPLAY)
+DEFAULT_ASSISTS = Scheme("default-assists", "Mobile IP with the default assists", "", "foreign agents", "default")
+"""`replay` is among them, and `window-clamp`, which shows the sender no more than the home agent can keep."""
+BETWEEN = (MOBILE_IP, HOLD_LAST, REPLAY, DEFAULT_ASSISTS)
 """Without a domain: each base station is a foreign agent, and the home agent hears of each handover, and helps."""
 MIGRATION = Scheme("migration", "migration, no Mobile IP", "", "own addresses")
 """For QUIC that migrates."""
@@ -254,7 +259,7 @@ class Download:
         mobile = "mobile" if self.scheme.network == "own addresses" else "mobile-1"
         least = f'rto_min = "{self.assumption.least_rto_ms} ms"'
         transport = self.sender.transport.replace(f'rto_min = "{LEAST_RTO_MS} ms"', least)
-        assist = f'[assist]\nuse = ["{self.scheme.assist}"]\n' if self.scheme.assist else ""
+        assist = f'[assist]\nuse = "{self.scheme.assist}"\n' if self.scheme.assist else ""
         return f"""\
 title = "{self.scheme.name}, {self.sender.name}, {self.delay_ms} ms"
 duration = "{DURATION_S} s"
@@ -301,17 +306,26 @@ kind = "bulk"
             return ""
         how = f'overlap = "{self.delay_ms} ms"\n' if self._is_soft else f'interruption = "{-self.delay_ms} ms"\n'
         if self.scheme.network != "own addresses":
-            spread = f'spread = "{SPREAD_MS} ms"\n' if self.scheme.network == "domain" else ""
-            return f'[[handover]]\nevery = "{EVERY_MS} ms"\n{how}{spread}'
+            return f'[[handover]]\nevery = "{EVERY_MS} ms"\n{how}spread = "{SPREAD_MS} ms"\n'
         style = "make-before-break" if self._is_soft else "break-before-make"
-        return "".join(
-            f'[[handover]]\nat = "{n * EVERY_MS} ms"\nfrom = "radio-{n}"\nto = "radio-{n + 1}"\n'
-            f'style = "{style}"\n{how}'
-            for n in range(1, HANDOVERS + 1)
-        )
+        late = random.Random(self.repetition)  # noqa: S311 - numbers to simulate with
+        links = ", ".join(f'"radio-{n + 1}"' for n in range(1, HANDOVERS + 1))
+        times = ", ".join(f'"{n * EVERY_MS + SPREAD_MS * late.random():.6f} ms"' for n in range(1, HANDOVERS + 1))
+        return f'[[handover]]\nat = [{times}]\nfrom = "radio-1"\nto = [{links}]\nstyle = "{style}"\n{how}'
+
+    def settings_of_today(self) -> str:
+        """What makes this run, of `PLAIN` with one of `TODAYS` in a gap, of the scenario `TODAYS_SENDER`."""
+        congestion = self.sender.transport.partition('congestion = "')[2].partition('"')[0]
+        words = [f"flow.download.tcp.congestion={congestion}"] if congestion else []
+        if self.scheme.network == "domain":
+            words.append(f"'micro_mobility={{ {_inline(self._micro())} }}'")
+        if self.scheme.assist:
+            words.append(f"assist={self.scheme.assist}")
+        words.append(f"'handover.interruption={-(self.delay_ms or 0)} ms'")
+        return " ".join(f"--set {one}" for one in words)
 
     def settings(self) -> str:
-        """What makes this run, of `ASSUMPTION` and with handovers, of the scenario `ONE_CHANNEL`."""
+        """What makes this run, of `ASSUMPTION` or another least RTO, with handovers, of the scenario `ONE_CHANNEL`."""
         if self.scheme == BUFFER and not self._is_soft:
             micro = ""
         elif self.scheme == NO_BUFFER and not self._is_soft:
@@ -325,6 +339,8 @@ kind = "bulk"
         if self.sender.key == "newreno":
             keys = _NEWRENO_OF_NS2.replace(" ", "").split(",")[1:]
             tcp += "".join(f" --set flow.download.tcp.{one}" for one in keys)
+        if self.assumption.least_rto_ms != NS2_RTO_MS:
+            tcp += f" --set 'flow.download.tcp.rto_min={self.assumption.least_rto_ms} ms'"
         return f"{tcp}{micro}{moves}".strip()
 
     @property

@@ -11,14 +11,12 @@ from careof.studies._mean import Mean
 from careof.studies._micromobility_rows import HIGH_MS
 from careof.studies._micromobility_runs import (
     ASSUMED,
-    ASSUMPTION,
     BETWEEN,
     DELAYS_MS,
     HANDOVERS,
     MIGRATION,
     NAMED,
     PAPERS,
-    PLAIN,
     QUIC,
     SCHEMES,
     TODAYS,
@@ -36,15 +34,19 @@ SIDE_BY_SIDE_MS = (-200, 0, 200)
 NEWRENO = PAPERS[2]
 
 
-def tables(by: Mapping[Assumption, Results], held: Mapping[Assumption, list[Row]]) -> list[Table]:
-    """All of them."""
-    results = by[ASSUMPTION]
+def tables(
+    results: Results,
+    plain: Results,
+    compared: Mapping[Assumption, Results],
+    held: Mapping[Assumption, list[Row]],
+) -> list[Table]:
+    """All of them: of the paper, of what is beyond it, and of what `compared` has by assumption."""
     return [
         _figure(results, "Figures 3 and 5: throughput, a part of that without handovers", "throughput", 3),
         _figure(results, "Figures 4 and 6: timeouts a handover", "timeouts", 2),
-        _today(by[PLAIN]),
-        _side_by_side(by[PLAIN]),
-        _held(by, held),
+        _today(plain),
+        _side_by_side(plain),
+        _held(compared, held),
     ]
 
 
@@ -146,7 +148,7 @@ def _lines(
 
 def _today(results: Results) -> Table:
     return Table(
-        title="Today's senders and QUIC in the same figure, and two assists of the home agent between: throughput",
+        title="Today's senders and QUIC in the same figure, and assists of the home agent between: throughput",
         head=["sender", "scheme", *(f"{delay:+d} ms" for delay in DELAYS_MS)],
         lines=_lines(results, (*TODAYS, QUIC), (*SCHEMES, *BETWEEN, MIGRATION), DELAYS_MS, "throughput", 3),
         text=words.TODAY,

@@ -41,6 +41,9 @@ from careof.studies._micromobility_runs import (
     download,
 )
 from careof.studies._micromobility_tables import NEWRENO, SIDE_BY_SIDE_MS, assumed, of_the_model, tables
+from careof.studies._micromobility_today import SHOWN as CROSSINGS
+from careof.studies._micromobility_today import Crossed, cross
+from careof.studies._micromobility_today import table as crossings
 from careof.studies._micromobility_trace import Watched, looks, watch
 from careof.studies._micromobility_trace import table as traced
 from careof.studies._micromobility_trees import Counted, grow, grown
@@ -64,9 +67,11 @@ REPETITIONS = 50
 """Of each point; the paper had 10. They differ in the instants of the handovers alone."""
 FEWER_REPETITIONS = 2
 """With other assumptions."""
+TODAYS_REPETITIONS = 10
+"""With today's senders, with QUIC and of the protocols side by side: as many as the paper had."""
 TRACED_REPETITIONS = 10
 """Of the points at which slow starts are counted in the trace."""
-QUICK_REPETITIONS = (2, 1)
+QUICK_REPETITIONS = (2, 1, 2)
 
 
 def carry_out(
@@ -97,17 +102,19 @@ def carry_out(
             hint="leave out --world; careof compare scenarios/micromobility/seven-hosts-mm-bicast.toml --worlds "
             "has a domain on Linux hosts",
         )
-    wanted = downloads(*QUICK_REPETITIONS) if quick else downloads(runs, FEWER_REPETITIONS)
+    wanted = downloads(*QUICK_REPETITIONS) if quick else downloads(runs, FEWER_REPETITIONS, TODAYS_REPETITIONS)
     runs_of = alike(wanted)
     work: list[Callable[[Watcher], Any]] = [partial(download, same[0]) for same in runs_of]
     work += [partial(watch, one) for one in looks(2 if quick else TRACED_REPETITIONS)]
+    work += [partial(cross, one) for one in CROSSINGS]
     work += [partial(grow, one) for one in grown(1 if quick else FEWER_REPETITIONS)]
     work += [partial(carry_out_draw, one) for one in draws(HELD_OUT[:2] if quick else HELD_OUT)]
     found = list(in_turn(work, progress))
     done = [one._replace(of=of) for one, same in zip(found, runs_of, strict=False) for of in same]
     watched = [one for one in found if isinstance(one, Watched)]
     drawn = [one for one in found if isinstance(one, Drawn)]
-    study, by = study_of(done, watched, drawn)
+    crossed = [one for one in found if isinstance(one, Crossed)]
+    study, by = study_of(done, (watched, crossed), drawn, 1 if quick else FEWER_REPETITIONS)
     study.tables[-1:-1] = trees([one for one in found if isinstance(one, Counted)])
     if out is not None:
         from careof.studies._micromobility_figures import pictures
@@ -117,18 +124,27 @@ def carry_out(
     return study
 
 
-def downloads(repetitions: int, fewer: int) -> list[Download]:
-    """All runs, in the order of their points."""
-    return [
-        *points(SCHEMES, PAPERS, DELAYS_MS, repetitions, ASSUMPTION),
-        *points(SCHEMES, TODAYS, DELAYS_MS, 1, PLAIN),
-        *(one for one in points(BETWEEN, TODAYS, HARD_MS, 1, PLAIN) if one.delay_ms is not None),
-        *points(SCHEMES, (QUIC,), DELAYS_MS, 1, PLAIN),
-        *(one for one in points((MOBILE_IP,), (QUIC,), HARD_MS, 1, PLAIN) if one.delay_ms is not None),
-        *(one for one in points((MIGRATION,), (MIGRATING,), DELAYS_MS, 1, PLAIN) if one.delay_ms is not None),
-        *(one for one in points(NAMED, (NEWRENO,), SIDE_BY_SIDE_MS, 1, PLAIN) if one.delay_ms is not None),
-        *(one for other in OTHERS for one in points(SCHEMES, PAPERS, DELAYS_MS, fewer, other)),
+def downloads(repetitions: int, fewer: int, todays: int) -> list[Download]:
+    """All runs, in the order of their points: so many of each point, with other assumptions, and beyond the paper."""
+    beyond = [
+        *points(SCHEMES, (*TODAYS, QUIC), DELAYS_MS, todays, PLAIN),
+        *points(BETWEEN, TODAYS, HARD_MS, todays, PLAIN),
+        *points((MOBILE_IP,), (QUIC,), HARD_MS, todays, PLAIN),
+        *points((MIGRATION,), (MIGRATING,), DELAYS_MS, todays, PLAIN),
+        *points((*SCHEMES, *NAMED), (NEWRENO,), SIDE_BY_SIDE_MS, todays, PLAIN),
     ]
+    # Without handovers a sender is alike whatever the scheme, and one run of it is enough.
+    still = {(one.sender.key, one.assumption): one for one in reversed(beyond) if one.delay_ms is None}
+    return list(
+        dict.fromkeys(
+            [
+                *points(SCHEMES, PAPERS, DELAYS_MS, repetitions, ASSUMPTION),
+                *(one for other in OTHERS for one in points(SCHEMES, PAPERS, DELAYS_MS, fewer, other)),
+                *(one for one in beyond if one.delay_ms is not None),
+                *still.values(),
+            ]
+        )
+    )
 
 
 def alike(wanted: Sequence[Download]) -> list[list[Download]]:
@@ -156,17 +172,35 @@ def points(
 
 
 def study_of(
-    done: Sequence[Downloaded], watched: Sequence[Watched], drawn: Sequence[Drawn]
+    done: Sequence[Downloaded],
+    traced_runs: tuple[Sequence[Watched], Sequence[Crossed]],
+    drawn: Sequence[Drawn],
+    fewer: int,
 ) -> tuple[Study, dict[Assumption, Results]]:
-    """The rows and tables of what was run, and its results by what was assumed."""
+    """The rows and tables of what was run, and its results by what was assumed.
+
+    Args:
+        done: all downloads.
+        traced_runs: the paper's senders and those of today, followed through their handovers.
+        drawn: the runs that the model is held against.
+        fewer: with other assumptions, so many runs of each point are held against the paper.
+    """
     by = {
         assumption: Results(one for one in done if one.of.assumption == assumption)
         for assumption in (ASSUMPTION, *OTHERS)
     }
     results = by[ASSUMPTION]
-    held = {assumption: rows(of, [], {}) for assumption, of in by.items()}
+    watched, crossed = traced_runs
+    compared = {
+        assumption: results
+        if assumption == ASSUMPTION
+        else Results(one for one in done if one.of.assumption == assumption and one.of.repetition < fewer)
+        for assumption in by
+    }
+    held = {assumption: rows(of, [], {}) for assumption, of in compared.items()}
     modelled = errors(costs(drawn))
-    found = [*tables(by, held), of_the_model(modelled), assumed()]
-    if watched:
-        found[2:2] = [traced(watched)]
+    found = [*tables(results, by[PLAIN], compared, held), of_the_model(modelled), assumed()]
+    # The runs of today's senders stand behind what they explain, those of the paper's behind its figures.
+    found[3:3] = [crossings(crossed)]
+    found[2:2] = [traced(watched)]
     return Study(title=TITLE, rows=rows(results, watched, modelled, by[PLAIN]), tables=found), by

@@ -11,9 +11,9 @@ use alloc::vec::Vec;
 use careof_base::{Instant, RandomStream};
 
 pub use dcf::{
-    ACK_BYTES, BEACON_INTERVAL, CTS_BYTES, Coding, DcfConfig, HandoverPhases, LONG_RETRY_LIMIT, NEVER_RTS,
-    Phy, Protection, RTS_BYTES, SHORT_RETRY_LIMIT, Scan, TIME_UNIT, WIRELESS_OVERHEAD_BYTES,
-    WirelessHandover,
+    ACK_BYTES, BEACON_INTERVAL, CTS_BYTES, Coding, DEVIATIONS, DcfConfig, HandoverPhases, LONG_RETRY_LIMIT,
+    NEVER_RTS, PhaseLength, Phy, Protection, RTS_BYTES, SHORT_RETRY_LIMIT, Scan, TIME_UNIT,
+    WIRELESS_OVERHEAD_BYTES, WirelessHandover,
 };
 pub use ethernet::{
     ATTEMPT_LIMIT, BACKOFF_LIMIT, EthernetConfig, FRAME_OVERHEAD_BYTES, GAP_BITS, JAM_BITS,

@@ -139,8 +139,8 @@ pub struct Blocks {
 }
 
 impl Default for Blocks {
-    /// Nothing but route repair: no trigger, no buffer, no bicast, no forwarding. Routes are renewed every 3 s and last 9 s, the values of
-    /// draft-ietf-mobileip-cellularip section 3.1; a candidate waits as long as a route lasts; messages are repeated after 1 s.
+    /// Nothing but route repair: no trigger, no buffer, no bicast, no forwarding. The paper of the building blocks gives no timers. Routes
+    /// are renewed as often and last as long as in Cellular IP, so that the two compare; the other two are our choice.
     fn default() -> Self {
         Self {
             trigger: Trigger::None,
@@ -148,9 +148,12 @@ impl Default for Blocks {
             buffer: Buffer::NONE,
             bicast: Duration::ZERO,
             forward: Duration::ZERO,
+            // Our choice: as long as a route lasts.
             candidate_lifetime: Duration::from_secs(9),
+            // draft-ietf-mobileip-cellularip-00, section 3.1: route-timeout and route-update-time.
             route_lifetime: Duration::from_secs(9),
             refresh_interval: Duration::from_secs(3),
+            // Our choice: far above a round trip inside a domain.
             retransmit_interval: Duration::from_secs(1),
         }
     }
@@ -193,7 +196,7 @@ pub struct CellularIp {
 }
 
 impl Default for CellularIp {
-    /// Hard handover, Paging Caches everywhere, and the typical values of section 3.1: 3 s, 9 s, 3 min, 9 min and 5 s.
+    /// Hard handover, Paging Caches everywhere, and the typical values of section 3.1 for all five timers.
     fn default() -> Self {
         Self {
             handover: CellularHandover::Hard,
@@ -225,15 +228,17 @@ pub struct Hawaii {
 }
 
 impl Default for Hawaii {
-    /// UNF without buffers; 10 s between refreshes, of which two may be lost; dual-cast for 1 s; messages repeated after 1 s. The draft
-    /// leaves timers to the operator.
+    /// UNF without buffers. The draft says that entries are soft state and leaves all timers to the operator: these are our choice.
     fn default() -> Self {
         Self {
             scheme: PathScheme::UnicastNonForwarding,
             buffer: Buffer::NONE,
+            // Longer than an answer takes through any domain.
             dual_cast: Duration::from_secs(1),
+            // Two refreshes in a row may be lost.
             refresh_interval: Duration::from_secs(10),
             entry_lifetime: Duration::from_secs(30),
+            // As in the building blocks.
             retransmit_interval: Duration::from_secs(1),
         }
     }
@@ -291,8 +296,8 @@ pub struct MulticastMobility {
 }
 
 impl MulticastMobility {
-    /// No candidates, no buffer, no delay in leaving; 60 s between joins and 210 s of holding (RFC 7761 section 4.11); reports as often
-    /// as joins, and repeated after 1 s; candidates wait for 9 s, as those of [`Blocks`].
+    /// No candidates, no buffer, no delay in leaving. The papers on M&M give no timers: those of joins are of the protocol that it takes
+    /// them from, sparse-mode PIM; the others are our choice.
     #[must_use]
     pub const fn new(mapping: GroupMapping) -> Self {
         Self {
@@ -301,10 +306,14 @@ impl MulticastMobility {
             lead: Duration::ZERO,
             buffer: Buffer::NONE,
             leave_delay: Duration::ZERO,
+            // Our choice: as in the building blocks.
             candidate_lifetime: Duration::from_secs(9),
+            // RFC 7761, section 4.11: t_periodic and J/P_HoldTime, 3.5 times as long.
             join_interval: Duration::from_secs(60),
             hold_time: Duration::from_secs(210),
+            // Our choice: as often as joins.
             report_interval: Duration::from_secs(60),
+            // Our choice: as in the building blocks.
             retransmit_interval: Duration::from_secs(1),
         }
     }

@@ -1,6 +1,6 @@
 //! Media as JSON, and handovers between cells.
 
-use careof_link::{Coding, DcfConfig, MediumConfig, NEVER_RTS, Scan, WirelessHandover};
+use careof_link::{Coding, DcfConfig, MediumConfig, NEVER_RTS, PhaseLength, Scan, WirelessHandover};
 
 use super::{Json, direction, loss};
 use crate::model::{Medium, Scenario};
@@ -47,7 +47,7 @@ fn channel(config: &DcfConfig) -> Json {
 }
 
 pub(super) fn link_layer(handover: &WirelessHandover) -> Json {
-    object! {
+    let mut json = object! {
         "kind": "802.11",
         "lost_beacons": handover.lost_beacons,
         "beacon_interval_ns": handover.beacon_interval,
@@ -61,7 +61,24 @@ pub(super) fn link_layer(handover: &WirelessHandover) -> Json {
                 "min_channel_time_ns": min_channel_time,
                 "max_channel_time_ns": max_channel_time,
             },
+            Scan::Given(length) => object! { "kind": "given", "length": phase(length) },
         },
         "answer_ns": handover.answer,
+    };
+    let given = [
+        ("detection", handover.detection),
+        ("authentication", handover.authentication),
+        ("reassociation", handover.reassociation),
+    ];
+    if let Json::Object(entries) = &mut json {
+        entries.extend(given.into_iter().filter_map(|(name, length)| Some((name, phase(length?)))));
+    }
+    json
+}
+
+fn phase(length: PhaseLength) -> Json {
+    match length {
+        PhaseLength::Uniform { least, most } => object! { "min_ns": least, "max_ns": most },
+        PhaseLength::Normal { mean, deviation } => object! { "mean_ns": mean, "deviation_ns": deviation },
     }
 }

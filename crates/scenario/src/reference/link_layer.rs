@@ -20,7 +20,16 @@ mobile node notices that its access point is gone, looks for others, authenticat
 With `scan = \"active\"` the mobile node is on each channel for `max_channel_time` if somebody answers there, and for `min_channel_time` if not. The new \
 access point answers on one of them; on each of the others somebody does with the chance `answering`. With `scan = \"passive\"` it is on each channel \
 for `beacon_interval`. Authentication and reassociation are a frame each way at 1 Mbit/s, after DIFS and a back-off from the first window, with \
-its acknowledgement, on a channel where nobody else sends: 2.3 and 2.7 ms in the mean. Nothing of it is on the air of a medium of `[media]`.",
+its acknowledgement, on a channel where nobody else sends: 2.3 and 2.7 ms in the mean. Nothing of it is on the air of a medium of `[media]`.\n\n\
+Where you know how long a part lasts, give its length in place of what makes it: `detection_time`, `scan_time`, `authentication_time` and \
+`reassociation_time`, each a duration or a distribution (see `TIME` of `link_layer`):\n\n\
+```\n\
+[[handover]]\n\
+every = \"20 s\"\n\
+link_layer = { scan_time = { mean = \"350 ms\", deviation = \"60 ms\" }, reassociation_time = { min = \"2 ms\", max = \"8 ms\" } }\n\
+```\n\n\
+No distribution of Mishra, Shin and Arbaugh is built in. What is known of their figures here is that the scan takes more than 90 % of a handover, and that \
+handovers of one card differ much, as do those of different cards; the lengths above are examples, not theirs.",
     keys: &[
         key("kind", "word", "`\"802.11\"`", "`\"802.11\"`."),
         key(
@@ -68,10 +77,66 @@ mobile node that leaves by itself.",
             "`\"0 s\"`",
             "What an access point thinks about each request before it answers.",
         ),
+        key(
+            "detection_time",
+            "duration or table",
+            "none",
+            "How long the mobile node takes to notice that its access point is gone, in place of `lost_beacons`.",
+        ),
+        key(
+            "scan_time",
+            "duration or table",
+            "none",
+            "How long the scan takes, in place of `scan`, `channels`, `answering` and the times of channels.",
+        ),
+        key(
+            "authentication_time",
+            "duration or table",
+            "none",
+            "How long authentication takes, in place of its two frames.",
+        ),
+        key(
+            "reassociation_time",
+            "duration or table",
+            "none",
+            "How long reassociation takes, in place of its two frames.",
+        ),
     ],
     elsewhere: &[
         ("interruption", "it follows from what is here"),
         ("dwell", "write `min_channel_time` and `max_channel_time`"),
         ("beacon_loss", "write `lost_beacons`"),
+    ],
+};
+
+pub(crate) static PHASE: Section = Section {
+    heading: "`TIME` of `link_layer`",
+    noun: "the length of a part of a handover",
+    intro: "How long a part of a handover of 802.11 lasts, drawn for each handover anew, as a table of `link_layer` in place of a duration: either `min` and \
+`max`, or `mean` and `deviation`. `TIME` is `detection_time`, `scan_time`, `authentication_time` or `reassociation_time`.",
+    keys: &[
+        key(
+            "min",
+            "duration",
+            "required without `mean`",
+            "The shortest. All lengths from here to `max` are as likely.",
+        ),
+        key("max", "duration", "required with `min`", "The longest."),
+        key(
+            "mean",
+            "duration",
+            "required without `min`",
+            "Mean of a normal distribution, of which lengths below zero and more than three deviations off are drawn again.",
+        ),
+        key("deviation", "duration", "required with `mean`", "Its standard deviation."),
+    ],
+    elsewhere: &[
+        ("least", "write `min`"),
+        ("most", "write `max`"),
+        ("stddev", "write `deviation`"),
+        (
+            "distribution",
+            "it follows from the keys: `min` and `max` are uniform, `mean` and `deviation` normal",
+        ),
     ],
 };

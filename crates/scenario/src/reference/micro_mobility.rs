@@ -9,7 +9,7 @@ pub(crate) static MICRO_MOBILITY: Section = Section {
 the mobile nodes themselves. The gateway is the foreign agent: mobile nodes register its address with their home agent once, and no move \
 inside the domain is told outside. To Mobile IP the domain is one link.\n\n\
 It needs `nodes` in `[mobility]`; the base stations are the first end of the radio, `between = [\"station-*\", \"mobile-*\"]`. With it \
-`[[handover]]` with `every` also has `overlap`, `spread` and `walk`.\n\n\
+`[[handover]]` with `every` also has `overlap` and `walk`.\n\n\
 On Linux hosts a domain has one mobile node and at most eight base stations: `scenarios/micromobility/seven-hosts-*.toml`. Every router there is a host \
 whose kernel forwards nothing, and the counts of the second radio are those of the first.\n\n\
 `building-blocks` is what the named protocols are made of, each mechanism set by itself: G. Bhaskara and A. Helmy, *TCP over Micro Mobility \

@@ -466,7 +466,23 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("beacon_interval", "beacon_interval=200 ms"),
                 ("lost_beacons", "lost_beacons=3"),
                 ("answer", "answer=1 ms"),
+                ("detection_time", "detection_time=300 ms"),
+                ("scan_time", "scan_time=300 ms"),
+                ("authentication_time", "authentication_time=3 ms"),
+                ("reassociation_time", "reassociation_time=3 ms"),
             ],
+        ),
+        (
+            &link_layer::PHASE,
+            "handover.style=break-before-make\nhandover.link_layer={ scan_time = { min = \"100 ms\", max = \"300 ms\" } }\n\
+             handover.link_layer.scan_time.",
+            vec![("min", "min=200 ms"), ("max", "max=400 ms")],
+        ),
+        (
+            &link_layer::PHASE,
+            "handover.style=break-before-make\nhandover.link_layer={ scan_time = { mean = \"300 ms\", deviation = \"10 ms\" } }\n\
+             handover.link_layer.scan_time.",
+            vec![("mean", "mean=200 ms"), ("deviation", "deviation=20 ms")],
         ),
         (
             &HANDOVER,

@@ -126,10 +126,45 @@ fn what_stands_for_many_is_one_entry_of_the_resolved_scenario() {
 }
 
 #[test]
+fn who_goes_round_stations_may_have_the_link_layer_of_802_11_and_be_late() {
+    let text = TREE.replace(
+        "interruption = \"100 ms\"",
+        "link_layer = { scan_time = { mean = \"300 ms\", deviation = \"50 ms\" } }\nspread = \"1 s\"",
+    );
+    let scenario = parse(&text);
+    let round = scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref()?.round).unwrap();
+    let longest = round.link_layer.unwrap().longest();
+    // Three deviations above the mean, and two exchanges of frames of less than 10 ms in all.
+    assert!((Duration::from_millis(450)..Duration::from_millis(460)).contains(&longest), "{longest:?}");
+    assert_eq!((round.spread, round.interruption), (Duration::from_secs(1), Duration::ZERO));
+    let json: serde_json::Value = serde_json::from_str(&scenario.canonical_json()).unwrap();
+    assert_eq!(json["mobility"]["link_layer"]["scan"]["length"]["deviation_ns"], 50_000_000);
+    assert_eq!(json["mobility"]["spread_ns"], 1_000_000_000);
+}
+
+#[test]
 fn a_wrong_tree_is_refused_where_it_is_wrong() {
     let mut missed = Vec::new();
     let radio = "radio = { preset = \"lte\", between = [\"station-*\", \"mobile-*\"] }";
     for (old, new, place, part) in [
+        (
+            "interruption = \"100 ms\"",
+            "link_layer = { detection_time = \"10 s\" }",
+            "handover.0.link_layer",
+            "shorter than `every`",
+        ),
+        (
+            "interruption = \"100 ms\"",
+            "interruption = \"100 ms\"\nlink_layer = \"802.11\"",
+            "handover.0.interruption",
+            "leave one of the two out",
+        ),
+        (
+            "interruption = \"100 ms\"",
+            "link_layer = \"802.11\"\nspread = \"9950 ms\"",
+            "handover.0.spread",
+            "shorter than `every`",
+        ),
         ("nodes = 10", "nodes = 0", "mobility.nodes", "between 1 and 20000"),
         ("nodes = 10", "nodes = 20001", "mobility.nodes", "between 1 and 20000"),
         ("nodes = 10\n", "", "links.radio.between", "add nodes = 10 to [mobility]"),

@@ -271,6 +271,30 @@ fn what_is_wrong_with_a_channel_or_a_handover_of_802_11_is_said_with_its_place_a
             "handover.0.link_layer.max_channel_time",
             ["must not be less than `min_channel_time`", "found"],
         ),
+        (
+            layer,
+            "link_layer = { scan_time = { min = \"20 ms\", max = \"10 ms\" } }",
+            "handover.0.link_layer.scan_time.max",
+            ["must not be less than `min`", "found"],
+        ),
+        (
+            layer,
+            "link_layer = { scan_time = { mean = \"20 ms\" } }",
+            "handover.0.link_layer.scan_time.deviation",
+            ["mean = \"30 ms\", deviation = \"5 ms\"", "max"],
+        ),
+        (
+            layer,
+            "link_layer = { scan_time = \"20 ms\", channels = 3 }",
+            "handover.0.link_layer.channels",
+            ["`scan_time` says how long the scan is", "found"],
+        ),
+        (
+            layer,
+            "link_layer = { detection_time = \"20 ms\", lost_beacons = 3 }",
+            "handover.0.link_layer.lost_beacons",
+            ["`detection_time` says", "found"],
+        ),
         (layer, "link_layer = { channels = 15 }", "handover.0.link_layer.channels", ["1", "14"]),
         (layer, "link_layer = \"802.16\"", "handover.0.link_layer", ["\"802.11\"", "found"]),
         (

@@ -233,6 +233,12 @@ fn a_wrong_domain_is_refused_where_it_is_wrong() {
             "handover.0.overlap",
             "there is no interruption",
         ),
+        (
+            "overlap = \"100 ms\"",
+            "overlap = \"1 s\"\nlink_layer = \"802.11\"",
+            "handover.0.overlap",
+            "there is no interruption",
+        ),
         ("overlap = \"100 ms\"", "spread = \"3 s\"", "handover.0.spread", "shorter than `every`"),
         ("overlap = \"100 ms\"", "walk = \"straight\"", "handover.0.walk", "random-waypoint"),
         ("overlap = \"100 ms\"", "walk = [\"station-1\"]", "handover.0.walk", "two stations at least"),

@@ -58,6 +58,19 @@ fn at_says_when_the_first_of_every_is() {
 }
 
 #[test]
+fn each_handover_of_a_table_has_the_link_layer_of_the_table() {
+    let layer =
+        "to = \"lte\"\nstyle = \"break-before-make\"\nlink_layer = { scan = \"passive\", channels = 3 }";
+    for times in ["every = \"20 s\"", "at = [\"5 s\", \"9 s\"]", "every = \"20 s\"\nspacing = \"poisson\""] {
+        let scenario = parse(&edited("to = \"lte\"", layer).replace("every = \"20 s\"", times));
+        let drawn = scenario.poisson_handovers.iter().flat_map(|one| &one.round);
+        let all: Vec<_> = scenario.handovers.iter().chain(drawn).collect();
+        assert!(all.len() >= 2, "{times}");
+        assert!(all.iter().all(|one| one.link_layer.is_some()), "{times}");
+    }
+}
+
+#[test]
 fn a_list_of_instants_is_that_many_handovers_and_a_list_of_links_is_their_round() {
     let text = edited("every = \"20 s\"", "at = [\"5 s\", \"9 s\", \"30 s\", \"31 s\"]");
     let text = text.replace("to = \"lte\"", "to = [\"lte\", \"dsl\"]");

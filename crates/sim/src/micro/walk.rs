@@ -101,10 +101,11 @@ impl Simulation {
                 }
                 if round.overlap.is_zero() {
                     self.leave_by(mobile, |walker| walker.in_use);
-                    if round.interruption.is_zero() {
+                    let gap = self.walker(mobile).map_or(Duration::ZERO, |walker| walker.path.gap);
+                    if gap.is_zero() {
                         return self.walk(mobile);
                     }
-                    return self.wake_roamer(mobile, now + round.interruption);
+                    return self.wake_roamer(mobile, now + gap);
                 }
                 self.come(mobile);
                 self.wake_roamer(mobile, now + round.overlap);

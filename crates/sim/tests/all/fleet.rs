@@ -57,6 +57,47 @@ fn relays_stand_between_each_of_many_mobile_nodes_and_its_peer() {
 }
 
 #[test]
+fn the_link_layer_says_for_how_long_each_handover_leaves_no_link() {
+    let spans = |layer: &str| {
+        let gone = ["handover=[{ every = \"6 s\" }]", layer];
+        let (summary, _) = run(&gone, false);
+        let roaming = summary.roaming.unwrap();
+        assert!((29..=30).contains(&roaming.handovers), "{roaming:?}");
+        (roaming.interruption_min.unwrap(), roaming.interruption_max.unwrap())
+    };
+    let of = |min: &str, max: &str| {
+        spans(&format!("handover.link_layer={{ scan_time = {{ min = \"{min}\", max = \"{max}\" }} }}"))
+    };
+    let [(_, longest), (shortest, _)] = [of("10 ms", "20 ms"), of("2800 ms", "2900 ms")];
+    // The same walk and registrations: what differs is the scan, by at least 2.78 s.
+    assert!(shortest >= Duration::from_millis(2_800), "{shortest:?}");
+    assert!(longest < Duration::from_millis(2_450), "{longest:?}");
+}
+
+#[test]
+fn a_spread_moves_handovers_and_draws_them_anew_in_each_repetition() {
+    let begun = |spread: &str, run: u64| {
+        let scenario = Scenario::parse("tree.toml", TREE, &[format!("handover.spread={spread}")]).unwrap();
+        let observation = Observation { trace: true, ..Observation::default() };
+        let (_, events) = finish(Simulation::new(scenario, "tree.toml", run, observation).unwrap());
+        let [kinds, causes, nodes] = ["kind", "cause", "node"].map(|name| events.by_name(name).unwrap());
+        let times = events.by_name("time_ns").unwrap();
+        let is_it = |row: usize| {
+            [kinds, causes, nodes].map(|column| column.text(row))
+                == [Some("handover"), Some("link-down"), Some("mobile-3")]
+        };
+        (0..events.rows()).filter(|row| is_it(*row)).map(|row| times.number(row).unwrap()).collect::<Vec<_>>()
+    };
+    let even = begun("0 s", 0);
+    let (one, other) = (begun("500 ms", 0), begun("500 ms", 1));
+    assert_eq!((even.len(), one.len()), (5, 5));
+    assert_ne!(one, other);
+    for (at, marked) in one.iter().zip(even) {
+        assert!((marked..=marked + 500_000_000).contains(at), "{at}");
+    }
+}
+
+#[test]
 fn every_mobile_node_registers_at_every_station_it_comes_to_and_goes_on_downloading() {
     let (summary, _) = run(&[], false);
     let roaming = summary.roaming.unwrap();

@@ -110,6 +110,18 @@ fn a_gap_is_what_the_link_layer_takes_and_one_message_to_the_base_station() {
 }
 
 #[test]
+fn the_handovers_of_a_domain_have_the_phases_of_802_11_drawn_for_each() {
+    let phases = "link_layer={ scan_time = { min = \"100 ms\", max = \"300 ms\" }, authentication_time = \"1 ms\", reassociation_time = \"1 ms\" }";
+    let (summary, _) = run(&["handover=[{ every = \"3 s\" }]", &format!("handover.{phases}")], false);
+    let roaming = summary.roaming.unwrap();
+    assert!((27..=30).contains(&roaming.handovers), "{roaming:?}");
+    let (least, most) = (roaming.interruption_min.unwrap(), roaming.interruption_max.unwrap());
+    // As with a gap that is given, 10 to 13 ms behind it.
+    assert!(least > Duration::from_millis(112) && most < Duration::from_millis(315), "{least:?} {most:?}");
+    assert!(most - least > Duration::from_millis(100), "{least:?} {most:?}");
+}
+
+#[test]
 fn nothing_is_lost_where_base_stations_overlap_and_the_network_sends_to_both() {
     let (summary, _) = run(&["handover.overlap=300 ms", "micro_mobility.bicast=300 ms"], false);
     for flow in &summary.flows {

@@ -41,6 +41,60 @@ pub enum Scan {
         /// Channels.
         channels: u8,
     },
+    /// It takes so long, by whatever procedure.
+    Given(PhaseLength),
+}
+
+/// The distribution of a phase's length, as somebody has measured it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PhaseLength {
+    /// Each length between the two is as likely as another.
+    Uniform {
+        /// The shortest.
+        least: Duration,
+        /// The longest, not below `least`.
+        most: Duration,
+    },
+    /// A normal distribution without its ends: none is below zero, or further than [`DEVIATIONS`] deviations from the mean.
+    Normal {
+        /// Mean of the whole distribution, which is that of what is left where the mean is [`DEVIATIONS`] deviations above zero.
+        mean: Duration,
+        /// Standard deviation of the whole distribution.
+        deviation: Duration,
+    },
+}
+
+/// Where a normal distribution ends: beyond are 3 lengths of 1,000.
+pub const DEVIATIONS: u32 = 3;
+
+impl PhaseLength {
+    /// Draws one.
+    pub fn draw(self, random: &mut RandomStream) -> Duration {
+        match self {
+            Self::Uniform { least, most } => least + random.duration_up_to(most.saturating_sub(least)),
+            Self::Normal { mean, deviation } => {
+                // The mean is never outside: more than half of all draws are taken.
+                let deviates = loop {
+                    let one = random.standard_normal();
+                    let is_positive = mean.as_secs_f64() + one * deviation.as_secs_f64() >= 0.0;
+                    if one.abs() <= f64::from(DEVIATIONS) && is_positive {
+                        break one;
+                    }
+                };
+                let off = deviation.mul_f64(deviates.abs());
+                if deviates < 0.0 { mean.saturating_sub(off) } else { mean.saturating_add(off) }
+            }
+        }
+    }
+
+    /// The longest.
+    #[must_use]
+    pub const fn longest(self) -> Duration {
+        match self {
+            Self::Uniform { most, .. } => most,
+            Self::Normal { mean, deviation } => mean.saturating_add(deviation.saturating_mul(DEVIATIONS)),
+        }
+    }
 }
 
 /// A handover of 802.11 between two access points, as Mishra, Shin and Arbaugh divide it ("An Empirical Analysis of the IEEE 802.11 MAC Layer
@@ -59,6 +113,12 @@ pub struct WirelessHandover {
     pub scan: Scan,
     /// What an access point thinks about a request before it answers.
     pub answer: Duration,
+    /// How long it takes to notice that the access point is gone, in place of what `lost_beacons` says.
+    pub detection: Option<PhaseLength>,
+    /// How long authentication takes, in place of its two frames: what is authenticated may take more of them.
+    pub authentication: Option<PhaseLength>,
+    /// How long reassociation takes, in place of its two frames.
+    pub reassociation: Option<PhaseLength>,
 }
 
 /// How long the parts of a handover last.
@@ -87,9 +147,10 @@ impl WirelessHandover {
     /// Draws how long a handover takes.
     pub fn draw(&self, random: &mut RandomStream) -> HandoverPhases {
         // The old access point may have sent a beacon just before it was gone, or be about to send one.
-        let detection = match self.lost_beacons {
-            0 => Duration::ZERO,
-            lost => self.last_beacons(lost) + random.duration_up_to(self.beacon_interval),
+        let detection = match (self.detection, self.lost_beacons) {
+            (Some(given), _) => given.draw(random),
+            (None, 0) => Duration::ZERO,
+            (None, lost) => self.last_beacons(lost) + random.duration_up_to(self.beacon_interval),
         };
         let scan = match self.scan {
             Scan::Known => Duration::ZERO,
@@ -102,22 +163,28 @@ impl WirelessHandover {
                     .saturating_mul(answered)
                     .saturating_add(min_channel_time.saturating_mul(silent))
             }
+            Scan::Given(length) => length.draw(random),
         };
-        let mut back_off = |window: u32| random.below(u64::from(window) + 1);
+        let mut drawn = |given: Option<PhaseLength>, bytes| match given {
+            Some(length) => length.draw(random),
+            None => self.exchange(bytes, &mut |window| random.below(u64::from(window) + 1)),
+        };
+        let authentication = drawn(self.authentication, AUTHENTICATION);
         HandoverPhases {
             detection,
             scan,
-            authentication: self.exchange([AUTHENTICATION_BYTES; 2], &mut back_off),
-            reassociation: self.exchange(REASSOCIATION, &mut back_off),
+            authentication,
+            reassociation: drawn(self.reassociation, REASSOCIATION),
         }
     }
 
     /// The longest that a handover can take.
     #[must_use]
     pub fn longest(&self) -> Duration {
-        let detection = match self.lost_beacons {
-            0 => Duration::ZERO,
-            lost => self.last_beacons(lost).saturating_add(self.beacon_interval),
+        let detection = match (self.detection, self.lost_beacons) {
+            (Some(given), _) => given.longest(),
+            (None, 0) => Duration::ZERO,
+            (None, lost) => self.last_beacons(lost).saturating_add(self.beacon_interval),
         };
         let scan = match self.scan {
             Scan::Known => Duration::ZERO,
@@ -125,10 +192,13 @@ impl WirelessHandover {
             Scan::Active { channels, max_channel_time, .. } => {
                 max_channel_time.saturating_mul(channels.into())
             }
+            Scan::Given(length) => length.longest(),
         };
-        let mut back_off = u64::from;
-        let authentication = self.exchange([AUTHENTICATION_BYTES; 2], &mut back_off);
-        let reassociation = self.exchange(REASSOCIATION, &mut back_off);
+        let longest = |given: Option<PhaseLength>, bytes| {
+            given.map_or_else(|| self.exchange(bytes, &mut u64::from), PhaseLength::longest)
+        };
+        let authentication = longest(self.authentication, AUTHENTICATION);
+        let reassociation = longest(self.reassociation, REASSOCIATION);
         HandoverPhases { detection, scan, authentication, reassociation }.total()
     }
 
@@ -151,6 +221,7 @@ impl WirelessHandover {
     }
 }
 
+const AUTHENTICATION: [u16; 2] = [AUTHENTICATION_BYTES; 2];
 const REASSOCIATION: [u16; 2] = [REASSOCIATION_REQUEST_BYTES, REASSOCIATION_RESPONSE_BYTES];
 
 #[cfg(test)]
@@ -172,6 +243,9 @@ mod tests {
                 max_channel_time: MS(40),
             },
             answer: Duration::ZERO,
+            detection: None,
+            authentication: None,
+            reassociation: None,
         }
     }
 
@@ -233,6 +307,53 @@ mod tests {
         assert!(mean(&phases, |phases| phases.scan) > 0.9 * mean(&phases, HandoverPhases::total));
     }
 
+    /// Mean and standard deviation in milliseconds.
+    fn moments(lengths: &[Duration]) -> [f64; 2] {
+        let count = lengths.len() as f64;
+        let ms = |one: &Duration| 1e3 * one.as_secs_f64();
+        let mean = lengths.iter().map(ms).sum::<f64>() / count;
+        let variance = lengths.iter().map(|one| (ms(one) - mean).powi(2)).sum::<f64>() / count;
+        [mean, variance.sqrt()]
+    }
+
+    #[test]
+    fn given_lengths_have_the_moments_of_their_distribution() {
+        let mut random = RandomStream::new(1, 0, "x");
+        let mut drawn =
+            |length: PhaseLength| (0..20_000).map(|_| length.draw(&mut random)).collect::<Vec<_>>();
+        // The deviation of a uniform distribution is its width over the root of 12.
+        let [mean, deviation] = moments(&drawn(PhaseLength::Uniform { least: MS(20), most: MS(60) }));
+        assert!(
+            (mean - 40.0).abs() < 0.3 && (deviation - 40.0 / 12f64.sqrt()).abs() < 0.2,
+            "{mean} {deviation}"
+        );
+        // Cut at three deviations, a normal distribution keeps 0.98658 of its deviation: sqrt(1 - 6 phi(3) / (2 Phi(3) - 1)).
+        let [mean, deviation] = moments(&drawn(PhaseLength::Normal { mean: MS(350), deviation: MS(60) }));
+        assert!((mean - 350.0).abs() < 1.5 && (deviation - 59.2).abs() < 1.0, "{mean} {deviation}");
+        // Cut at its mean from below, it is half a normal distribution: deviation * sqrt(2 / pi), save for the upper end.
+        let [mean, _] = moments(&drawn(PhaseLength::Normal { mean: Duration::ZERO, deviation: MS(100) }));
+        assert!((mean - 79.1).abs() < 1.5, "{mean}");
+        let fixed = PhaseLength::Normal { mean: MS(7), deviation: Duration::ZERO };
+        assert!(drawn(fixed).iter().all(|one| *one == MS(7)));
+    }
+
+    #[test]
+    fn a_given_length_stands_in_for_its_phase_alone() {
+        let given = |least, most| Some(PhaseLength::Uniform { least: MS(least), most: MS(most) });
+        let handover = WirelessHandover {
+            lost_beacons: 3,
+            detection: given(300, 400),
+            authentication: given(5, 6),
+            ..active(0.2)
+        };
+        for phases in draws(&handover, 200) {
+            assert!((MS(300)..=MS(400)).contains(&phases.detection));
+            assert!((MS(5)..=MS(6)).contains(&phases.authentication));
+            assert!((MS(2)..MS(5)).contains(&phases.reassociation), "{phases:?}");
+            assert!((MS(240)..=MS(440)).contains(&phases.scan));
+        }
+    }
+
     #[test]
     fn nothing_takes_longer_than_the_longest() {
         for handover in [
@@ -241,6 +362,12 @@ mod tests {
             WirelessHandover { lost_beacons: 255, answer: MS(7), ..active(0.9) },
             WirelessHandover { scan: Scan::Passive { channels: 14 }, ..active(0.0) },
             WirelessHandover { scan: Scan::Known, ..active(0.0) },
+            WirelessHandover {
+                scan: Scan::Given(PhaseLength::Normal { mean: MS(350), deviation: MS(60) }),
+                detection: Some(PhaseLength::Uniform { least: MS(0), most: MS(600) }),
+                reassociation: Some(PhaseLength::Normal { mean: MS(3), deviation: MS(2) }),
+                ..active(0.0)
+            },
         ] {
             let longest = handover.longest();
             assert!(draws(&handover, 2_000).iter().all(|phases| phases.total() <= longest), "{handover:?}");

@@ -14,7 +14,9 @@ pub use config::{
     SHORT_RETRY_LIMIT, WIRELESS_OVERHEAD_BYTES,
 };
 
-pub use handover::{BEACON_INTERVAL, HandoverPhases, Scan, TIME_UNIT, WirelessHandover};
+pub use handover::{
+    BEACON_INTERVAL, DEVIATIONS, HandoverPhases, PhaseLength, Scan, TIME_UNIT, WirelessHandover,
+};
 
 use super::StationId;
 use super::port::{Common, after};
