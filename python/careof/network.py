@@ -483,9 +483,25 @@ def _workload(workload: Json) -> str:
             return f"{kind}, {sizes}, {_nanos(workload['think_ns'])} between"
         case "paced":
             return f"{kind}, {text.rate(workload['rate_bps'])} in messages of {text.size(workload['message_bytes'])}"
+        case "on-off":
+            return f"{kind}, {_burst(workload)}, then {_nanos(workload['pause_ns'])}{_law(workload['pause_law'])} of pause"
         case "bulk" if workload["size_bytes"] is not None:
             return f"{kind}, {text.size(workload['size_bytes'])}"
     return kind
+
+
+def _burst(workload: Json) -> str:
+    """What a burst of an on-off flow is."""
+    law = _law(workload["burst_law"])
+    if workload["burst_bytes"] is not None:
+        return f"{text.size(workload['burst_bytes'])}{law}"
+    pace = f"{text.rate(workload['rate_bps'])} in messages of {text.size(workload['message_bytes'])}"
+    return f"{pace} for {_nanos(workload['on_ns'])}{law}"
+
+
+def _law(law: Any) -> str:
+    """How a quantity is spread around its mean, behind it."""
+    return "" if law == "fixed" else f" ({law if isinstance(law, str) else law['kind']})"
 
 
 def _sender(flow: Json) -> str:

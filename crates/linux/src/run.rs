@@ -14,7 +14,7 @@ use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
     AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Side, Topology, WalkStep, Workload, agent,
     attached_first, client_of, drawn, handovers_of, kind, lay_out, measured_name, measured_senders, migrates,
-    names, port, refuse_what_no_world_can, steps, stream, up_of, walk,
+    names, port, refuse_what_no_world_can, steps, stream, up_of, walk, workload_stream,
 };
 use careof_quic::Role;
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
@@ -416,6 +416,7 @@ fn quic_config(
     stop: Option<Instant>,
 ) -> QuicConfig {
     let Parts { scenario, topology, run, .. } = parts;
+    let random = stream(scenario, *run, &workload_stream(&flow.name));
     let client = client_of(scenario, flow);
     let first =
         attached_first(scenario).into_iter().find(|link| topology.mobile_of(*link) == nodes[client.index()]);
@@ -432,7 +433,7 @@ fn quic_config(
         quic: scenario.flows[index].quic.as_ref().map(|quic| quic.config.clone()).unwrap_or_default(),
         random: Side::BOTH
             .map(|side| stream(scenario, *run, &format!("flow.{}.quic.{}", flow.name, role(side).name()))),
-        workload: Workload::new(flow.workload, stop),
+        workload: Workload::new(flow.workload, stop, random),
     }
 }
 
@@ -444,7 +445,8 @@ fn add_flow(
     books: &mut Books,
     reports: &Sender<Report>,
 ) -> Result<DirectedFlow, WorldError> {
-    let Parts { scenario, topology, network, clock, relay, path_managers, .. } = parts;
+    let Parts { scenario, topology, network, clock, relay, path_managers, run, .. } = parts;
+    let random = stream(scenario, *run, &workload_stream(&flow.name));
     let id = FlowId(index as u16);
     let nodes =
         [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
@@ -467,7 +469,10 @@ fn add_flow(
     let mut mover = None;
     let mut senders_looked_into = senders.to_vec();
     let worker = match flow.workload {
-        Traffic::Bulk { .. } | Traffic::RequestResponse { .. } | Traffic::Paced { .. }
+        Traffic::Bulk { .. }
+        | Traffic::RequestResponse { .. }
+        | Traffic::Paced { .. }
+        | Traffic::OnOff(_)
             if flow.quic.is_some() =>
         {
             let named: Vec<(Side, String)> = senders
@@ -482,7 +487,10 @@ fn add_flow(
             mover = moves;
             worker
         }
-        Traffic::Bulk { .. } | Traffic::RequestResponse { .. } | Traffic::Paced { .. } => {
+        Traffic::Bulk { .. }
+        | Traffic::RequestResponse { .. }
+        | Traffic::Paced { .. }
+        | Traffic::OnOff(_) => {
             let named: Vec<(Side, String)> = senders
                 .iter()
                 .enumerate()
@@ -503,7 +511,7 @@ fn add_flow(
                 client,
                 server: topology.address(topology.address_of(nodes[client.peer().index()])),
                 whereabouts: flow.mptcp.is_some().then(|| path_managers.whereabouts(nodes[client.index()])),
-                workload: Workload::new(flow.workload, stop),
+                workload: Workload::new(flow.workload, stop, random),
                 options: choice.options.clone(),
                 congestion: choice.of_sockets().to_owned(),
                 name: flow.name.clone(),

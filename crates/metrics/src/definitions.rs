@@ -242,7 +242,7 @@ pub const DEFINITIONS: &[Definition] = &[
         Flow,
         "kind",
         "",
-        "The workload: bulk, request-response, paced; command for a connection that a program opened.",
+        "The workload: bulk, request-response, paced, on-off; command for a connection that a program opened.",
     ),
     define(
         Flow,

@@ -23,7 +23,7 @@ pub const fn port(id: FlowId, side: Side) -> u16 {
 #[must_use]
 pub fn measured_senders(workload: &Traffic) -> &'static [Side] {
     match workload {
-        Traffic::Bulk { .. } | Traffic::Paced { .. } => &[Side::Opener],
+        Traffic::Bulk { .. } | Traffic::Paced { .. } | Traffic::OnOff(_) => &[Side::Opener],
         Traffic::RequestResponse { .. } => &[Side::Acceptor, Side::Opener],
         Traffic::Command | Traffic::Probe { .. } => &[],
     }
@@ -51,7 +51,14 @@ pub const fn kind(workload: &Traffic) -> &'static str {
         Traffic::Bulk { .. } => "bulk",
         Traffic::RequestResponse { .. } => "request-response",
         Traffic::Paced { .. } => "paced",
+        Traffic::OnOff(_) => "on-off",
         Traffic::Command => "command",
         Traffic::Probe { .. } => "probe",
     }
+}
+
+/// The name of the random stream from which the applications of a flow draw, in either world.
+#[must_use]
+pub fn workload_stream(flow: &str) -> String {
+    format!("flow.{flow}.workload")
 }

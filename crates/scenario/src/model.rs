@@ -14,6 +14,7 @@ mod hierarchy;
 mod micro_mobility;
 mod mptcp;
 mod multipath;
+mod workload;
 
 pub use assist::{
     AdvisedBy, Assist, AssistException, AssistPlace, BandwidthSource, Freeze, Placed, RtoFastDecrease,
@@ -31,6 +32,7 @@ pub use mptcp::Mptcp;
 pub use multipath::{
     Dispersion, Multipath, PathLink, PathRule, RelayLink, Resequencing, Treatment, Trust, Uplink,
 };
+pub use workload::{Burst, Law, OnOff, Workload};
 
 /// Everything a run needs to know.
 ///
@@ -652,43 +654,6 @@ pub struct Programs {
     pub command: Vec<String>,
     /// Runs at [`Flow::to`], started before the command and ended after it.
     pub server: Option<Vec<String>>,
-}
-
-/// What the application does with a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// `from` writes as fast as TCP takes it.
-    Bulk {
-        /// Bytes in all, at least 1; `None` is without end.
-        size: Option<u64>,
-    },
-    /// `from` asks, `to` answers, `from` thinks.
-    RequestResponse {
-        /// Bytes of a request, at least 1.
-        request: u64,
-        /// Bytes of a response, at least 1.
-        response: u64,
-        /// From the last byte of a response to the next request.
-        think: Duration,
-        /// Requests in all, at least 1; `None` is without end.
-        count: Option<u64>,
-    },
-    /// `from` writes messages at an even pace, whatever TCP makes of it.
-    Paced {
-        /// Of the application's bytes, above zero.
-        rate: DataRate,
-        /// Bytes of a message, at least 1; one is written every `message` · 8 / `rate`.
-        message: u64,
-        /// Bytes in all, at least 1; `None` is without end.
-        size: Option<u64>,
-    },
-    /// Programs do what they do. Only on Linux hosts.
-    Command,
-    /// Nothing: the delay and the rate of a link between the two nodes are measured. Only on Linux hosts.
-    Probe {
-        /// The link.
-        link: LinkId,
-    },
 }
 
 impl Programs {

@@ -197,8 +197,17 @@ pub(crate) enum WorkloadKind {
     Bulk,
     RequestResponse,
     Paced,
+    OnOff,
     Command,
     Probe,
+}
+
+/// [`Law`](crate::Law) without its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LawWord {
+    Fixed,
+    Exponential,
+    Pareto,
 }
 
 macro_rules! private_words {
@@ -256,7 +265,8 @@ private_words!(JitterKind: None = "none", Uniform = "uniform", Normal = "normal"
 private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott = "gilbert-elliott");
 private_words!(DisciplineKind: DropTail = "drop-tail", Red = "red", CoDel = "codel");
 private_words!(WorkloadKind: Bulk = "bulk", RequestResponse = "request-response", Paced = "paced",
-    Command = "command", Probe = "probe");
+    OnOff = "on-off", Command = "command", Probe = "probe");
+private_words!(LawWord: Fixed = "fixed", Exponential = "exponential", Pareto = "pareto");
 
 /// Reading words out of the file.
 pub(crate) trait ReadWord {

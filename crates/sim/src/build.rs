@@ -10,6 +10,7 @@ use careof_plan::{
     AgentPlan, Captures, Digest, FlowId, InterfaceIndex, Locator, NodeId, Observation, OneWayId, Plan, Side,
     Unwrapped, Workload, attached_first, down_of, drawn, handovers_of, lay_out, measured_name,
     measured_senders, migrates, names, port, refuse_what_no_world_can, stall_threshold, up_of,
+    workload_stream,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{Config, CongestionControl, Connection, Role as TcpRole};
@@ -264,13 +265,14 @@ impl Simulation {
                 nodes.into_iter().filter_map(roamer).for_each(|mobile| fleet.add_flow(mobile, id));
             }
             let quic = self.quic_flow(index, nodes);
+            let random = self.stream(&workload_stream(&spec.name));
             if migrates(&spec) {
                 self.migrating.push(id);
             }
             self.flows.push(Flow {
                 name: spec.name.clone(),
                 ends,
-                workload: Workload::new(spec.workload, spec.stop.map(|stop| Instant::ZERO + stop)),
+                workload: Workload::new(spec.workload, spec.stop.map(|stop| Instant::ZERO + stop), random),
                 start,
                 opened: false,
                 slot,

@@ -29,6 +29,13 @@ const BASE: &str = r#"
     rate = "1 kbit/s"
     message = "1 B"
     [[flow]]
+    name = "bursts"
+    from = "a"
+    to = "b"
+    kind = "on-off"
+    burst = "9 kB"
+    pause = "9 s"
+    [[flow]]
     name = "asked"
     from = "a"
     to = "b"
@@ -500,7 +507,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             ],
         ),
         (
-            &FLOW,
+            &flow::FLOW,
             "flow.",
             vec![
                 ("name", "bulk.name=other"),
@@ -520,6 +527,15 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("count", "bulk.count=2"),
                 ("rate", "paced.rate=2 kbit/s"),
                 ("message", "paced.message=2 B"),
+                ("burst", "bursts.burst=2 B"),
+                (
+                    "on",
+                    "bursts={ from = \"a\", to = \"b\", kind = \"on-off\", on = \"2 s\", rate = \"2 kbit/s\", message = \"2 B\", pause = \"9 s\" }",
+                ),
+                ("pause", "bursts.pause=2 s"),
+                ("burst_law", "bursts.burst_law=exponential"),
+                ("pause_law", "bursts.pause_law=pareto"),
+                ("shape", "bursts.shape=2\nflow.bursts.pause_law=pareto"),
                 ("command", "bulk={ from = \"a\", to = \"b\", command = \"curl {b}\" }"),
                 (
                     "server",

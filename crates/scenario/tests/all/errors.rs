@@ -495,6 +495,28 @@ fn impossible_flows_are_refused() {
             "flow.0.request: found nothing; it needs the size of a request",
         ),
         (added("kind = \"request-response\"\nsize = \"1 B\""), "a request-response flow counts its requests"),
+        (
+            added("kind = \"on-off\"\npause = \"1 s\""),
+            "flow.0.burst: found nothing; an on-off flow needs its bursts",
+        ),
+        (added("kind = \"on-off\"\nburst = \"1 kB\""), "flow.0.pause: found nothing"),
+        (
+            added("kind = \"on-off\"\nburst = \"1 kB\"\npause = \"1 s\"\nrate = \"1 kbit/s\""),
+            "flow.0.rate: found \"1 kbit/s\"; a burst of `burst` bytes is written at once",
+        ),
+        (
+            added("kind = \"on-off\"\nburst = \"1 kB\"\npause = \"1 s\"\non = \"1 s\""),
+            "a burst has bytes or a time",
+        ),
+        (
+            added("kind = \"on-off\"\nburst = \"1 kB\"\npause = \"1 s\"\nshape = 2"),
+            "flow.0.shape: found 2; it is the shape of a law",
+        ),
+        (
+            added("kind = \"on-off\"\nburst = \"1 kB\"\npause = \"1 s\"\npause_law = \"pareto\"\nshape = 1"),
+            "the shape must be a number above 1",
+        ),
+        (added("pause = \"1 s\""), "it belongs to kind = \"on-off\""),
         (added("kind = \"bluk\""), "hint: did you mean \"bulk\"?"),
     ] {
         assert!(message.contains(part), "{part}: {message}");

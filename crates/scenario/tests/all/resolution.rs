@@ -5,8 +5,8 @@ use core::net::Ipv4Addr;
 use careof_base::{DataRate, Duration};
 use careof_link::{Discipline, Jitter, Loss, QueueLimit, UNLIMITED_RATE};
 use careof_scenario::{
-    ClientCheck, Destination, HandoverStyle, MovementDetection, QueuedFate, Role, Routing, Scenario,
-    StartDelay, Workload,
+    Burst, ClientCheck, Destination, HandoverStyle, Law, MovementDetection, OnOff, QueuedFate, Role, Routing,
+    Scenario, StartDelay, Workload,
 };
 use careof_tcp::{Config, DelayedAck, InitialWindow, Profile, RtoEstimator, Variant};
 
@@ -278,6 +278,29 @@ fn workloads_are_read() {
     assert_eq!(
         workload("kind = \"request-response\"\nrequest = \"400 B\"\nresponse = \"30 kB\"\nrequests = 5"),
         Workload::RequestResponse { request: 400, response: 30_000, think: Duration::ZERO, count: Some(5) }
+    );
+    let bursts = OnOff {
+        burst: Burst::Bytes(500_000),
+        burst_law: Law::Pareto(1.2),
+        pause: Duration::from_secs(3),
+        pause_law: Law::Exponential,
+        size: None,
+    };
+    let drawn = "burst_law = \"pareto\"\nshape = 1.2\npause_law = \"exponential\"";
+    assert_eq!(
+        workload(&format!("kind = \"on-off\"\nburst = \"500 kB\"\npause = \"3 s\"\n{drawn}")),
+        Workload::OnOff(bursts)
+    );
+    let burst = Burst::Time {
+        span: Duration::from_secs(2),
+        rate: DataRate::from_megabits_per_second(1),
+        message: 1_200,
+    };
+    let talk = "on = \"2 s\"\nrate = \"1 Mbit/s\"\nmessage = \"1200 B\"\npause = \"3 s\"\nsize = \"9 MB\"";
+    let (burst_law, pause_law) = (Law::Fixed, Law::Fixed);
+    assert_eq!(
+        workload(&format!("kind = \"on-off\"\n{talk}")),
+        Workload::OnOff(OnOff { burst, burst_law, pause_law, size: Some(9_000_000), ..bursts })
     );
 }
 

@@ -143,6 +143,8 @@ fn flows(random: &mut RandomStream, text: &mut String) {
                 "kind = \"bulk\"\nstop = \"5 s\"",
                 "kind = \"request-response\"\nrequest = \"3 kB\"\nresponse = \"20 kB\"\nthink = \"100 ms\"",
                 "kind = \"paced\"\nrate = \"64 kbit/s\"\nmessage = \"160 B\"",
+                "kind = \"on-off\"\nburst = \"9 kB\"\npause = \"500 ms\"\nburst_law = \"pareto\"\npause_law = \"exponential\"",
+                "kind = \"on-off\"\non = \"1 s\"\nrate = \"64 kbit/s\"\nmessage = \"160 B\"\npause = \"1 s\"\nsize = \"40 kB\"",
             ],
         );
         let profile = pick(random, &["tahoe", "reno", "newreno", "sack", "linux-2.0"]);
