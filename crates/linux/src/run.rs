@@ -12,9 +12,10 @@ use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
-    AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Side, Topology, WalkStep, Workload, agent,
-    attached_first, client_of, drawn, handovers_of, kind, lay_out, measured_name, measured_senders, migrates,
-    names, port, refuse_what_no_world_can, steps, stream, up_of, walk, workload_stream,
+    AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, RtpFlow, Side, Topology, WalkStep,
+    Workload, agent, attached_first, client_of, drawn, handovers_of, kind, lay_out, measured_name,
+    measured_senders, migrates, names, port, refuse_what_no_world_can, steps, stream, up_of, walk,
+    workload_stream,
 };
 use careof_quic::Role;
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
@@ -42,6 +43,7 @@ use crate::tcp::{
     KernelChoice, choose, refuse_missing_congestion, refuse_missing_of_relay, sysctls_of_hosts,
 };
 use crate::tcp_cm::{self, TcpCmPlan};
+use crate::voice::{self, VoiceConfig};
 
 /// A run that was later than this with something says so: longer than a thread of a machine with a core to spare waits
 /// for it, shorter than any stall that is worth a look.
@@ -191,7 +193,7 @@ impl LinuxRun {
         let of_tcp = choices
             .iter()
             .zip(&scenario.flows)
-            .filter(|(_, flow)| flow.quic.is_none())
+            .filter(|(_, flow)| flow.is_over_tcp())
             .map(|(choice, _)| choice);
         let remarks = of_tcp.chain(of_relay).filter_map(|choice| choice.remark.clone());
         let scheduling = network.emulator.scheduling();
@@ -456,6 +458,7 @@ fn add_flow(
         nodes,
         kind: kind(&flow.workload),
         tcp: match &flow.quic {
+            _ if matches!(flow.workload, Traffic::Voice(_)) => TcpSummary::udp(),
             Some(quic) => TcpSummary::quic(quic.config.congestion.name()),
             None => choice.summary(),
         },
@@ -473,6 +476,7 @@ fn add_flow(
         | Traffic::RequestResponse { .. }
         | Traffic::Paced { .. }
         | Traffic::OnOff(_)
+        | Traffic::Video(_)
             if flow.quic.is_some() =>
         {
             let named: Vec<(Side, String)> = senders
@@ -490,7 +494,8 @@ fn add_flow(
         Traffic::Bulk { .. }
         | Traffic::RequestResponse { .. }
         | Traffic::Paced { .. }
-        | Traffic::OnOff(_) => {
+        | Traffic::OnOff(_)
+        | Traffic::Video(_) => {
             let named: Vec<(Side, String)> = senders
                 .iter()
                 .enumerate()
@@ -517,6 +522,22 @@ fn add_flow(
                 name: flow.name.clone(),
             };
             application::start(config, &network.hosts, *clock, reports.clone())?
+        }
+        Traffic::Voice(voice) => {
+            let mut random = random;
+            let ports = Side::BOTH.map(|side| port(id, side));
+            let of_voice = books.add_connection(index, ports, &[(Side::Opener, flow.name.clone())]);
+            books.follow_voice(of_voice, &voice);
+            senders_looked_into.clear();
+            let config = VoiceConfig {
+                id,
+                nodes,
+                addresses: nodes.map(|node| topology.address(topology.address_of(node))),
+                rtp: RtpFlow::new(&voice, &mut random),
+                payload: voice.payload,
+                workload: Workload::new(flow.workload, stop, random),
+            };
+            voice::start(config, &network.hosts, *clock, reports.clone())?
         }
         Traffic::Command => {
             let place = (*scenario, *topology, *network);

@@ -41,6 +41,8 @@ mod room;
 mod script;
 mod sequence;
 mod topology;
+mod video;
+mod voice;
 mod walk;
 mod workload;
 
@@ -82,5 +84,7 @@ pub use topology::{
     Cable, Cell, FleetNetwork, Home, HomeNetwork, Homes, Interface, InterfaceIndex, NodeId, OneWayId, Place,
     Route, Topology, down_of, up_of,
 };
+pub use video::Player;
+pub use voice::{RtpFlow, call};
 pub use walk::{Itinerary, WalkStep, walk};
 pub use workload::{Ask, Side, Workload};

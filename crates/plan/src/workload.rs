@@ -1,9 +1,10 @@
-//! What applications do with a connection: bulk, request/response, paced, on-off.
+//! What applications do with a connection: bulk, request/response, paced, on-off; and when they send packets of voice.
 
 use careof_base::{Duration, Instant, RandomStream};
-use careof_scenario::{OnOff, Workload as Traffic};
+use careof_scenario::{OnOff, Video, Workload as Traffic};
 
 use crate::on_off::{Bursts, Step};
+use crate::video::Player;
 
 /// The end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Side {
 /// What an application asks of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Write this many bytes; `u64::MAX` is without end.
+    /// Write this many bytes; `u64::MAX` is without end. Of a voice flow: send the next packet, with so many.
     Write(Side, u64),
     /// No more will be written.
     Close(Side),
@@ -56,6 +57,8 @@ pub struct Workload {
     cut_short: bool,
     /// Of an on-off flow.
     bursts: Option<Bursts>,
+    /// Of a film.
+    player: Option<Box<Player>>,
 }
 
 impl Workload {
@@ -63,6 +66,10 @@ impl Workload {
     pub fn new(traffic: Traffic, stop: Option<Instant>, random: RandomStream) -> Self {
         let bursts = match traffic {
             Traffic::OnOff(on_off) => Some(Bursts::new(on_off, random)),
+            _ => None,
+        };
+        let player = match traffic {
+            Traffic::Video(video) => Some(Box::new(Player::new(video))),
             _ => None,
         };
         Self {
@@ -74,6 +81,7 @@ impl Workload {
             stopped: false,
             cut_short: false,
             bursts,
+            player,
         }
     }
 
@@ -85,12 +93,19 @@ impl Workload {
             Traffic::Bulk { size: Some(size) } => {
                 [Some(Ask::Write(Side::Opener, size)), Some(Ask::Close(Side::Opener))]
             }
+            Traffic::Video(video) => {
+                if let Some(player) = &mut self.player {
+                    player.open(now);
+                }
+                self.asked = 1;
+                [Some(Ask::Write(Side::Opener, video.request)), None]
+            }
             Traffic::RequestResponse { request, .. } => {
                 self.asked = 1;
                 [Some(Ask::Write(Side::Opener, request)), None]
             }
             Traffic::Command | Traffic::Probe { .. } => [None, None],
-            Traffic::Paced { .. } | Traffic::OnOff(_) => {
+            Traffic::Paced { .. } | Traffic::OnOff(_) | Traffic::Voice(_) => {
                 self.next_message = Some(now);
                 [None, None]
             }
@@ -112,6 +127,13 @@ impl Workload {
             }
             // Bursts are known when they come.
             Traffic::OnOff(_) => [self.asked.max(1), 0],
+            Traffic::Video(video) => {
+                let segments = self.player.as_ref().map_or(0, |player| player.wanted());
+                let first = video.segment_bytes(0);
+                [video.request.saturating_mul(self.asked.max(1)), segments.max(first)]
+            }
+            // There is always more to be said.
+            Traffic::Voice(_) => [u64::MAX, 0],
             // What a program wants is not known.
             Traffic::Command | Traffic::Probe { .. } => [0, 0],
         }
@@ -121,7 +143,7 @@ impl Workload {
     pub fn is_dialogue(&self) -> bool {
         match &self.bursts {
             Some(bursts) => bursts.wait_for_arrival(),
-            None => matches!(self.traffic, Traffic::RequestResponse { .. }),
+            None => matches!(self.traffic, Traffic::RequestResponse { .. } | Traffic::Video(_)),
         }
     }
 
@@ -136,6 +158,9 @@ impl Workload {
                 self.next_message = Some(now + pause);
             }
             return None;
+        }
+        if let Traffic::Video(video) = self.traffic {
+            return self.received_video(now, side, total, video.request);
         }
         let Traffic::RequestResponse { request, response, think, count } = self.traffic else { return None };
         match side {
@@ -157,6 +182,36 @@ impl Workload {
         }
     }
 
+    /// The same of a film.
+    fn received_video(&mut self, now: Instant, side: Side, total: u64, request: u64) -> Option<Ask> {
+        let player = self.player.as_mut()?;
+        if side == Side::Acceptor {
+            let is_asked = self.answered < self.asked && total >= request.saturating_mul(self.asked);
+            return is_asked.then(|| {
+                self.answered = self.asked;
+                Ask::Write(Side::Acceptor, player.asked_bytes())
+            });
+        }
+        if self.stopped {
+            return None;
+        }
+        if player.received(now, total) {
+            self.asked += 1;
+            return Some(Ask::Write(Side::Opener, request));
+        }
+        if player.has_everything() {
+            self.stopped = true;
+            return Some(Ask::Close(Side::Opener));
+        }
+        None
+    }
+
+    /// The player of a film.
+    #[must_use]
+    pub fn player(&self) -> Option<&Player> {
+        self.player.as_deref()
+    }
+
     /// Whether it is to have stopped by `now`.
     pub fn is_past(&self, now: Instant) -> bool {
         self.stop.is_some_and(|stop| stop <= now)
@@ -170,6 +225,8 @@ impl Workload {
                 | Traffic::RequestResponse { count: None, .. }
                 | Traffic::Paced { size: None, .. }
                 | Traffic::OnOff(OnOff { size: None, .. })
+                | Traffic::Voice(_)
+                | Traffic::Video(Video { segments: None, .. })
         )
     }
 
@@ -188,7 +245,8 @@ impl Workload {
         if self.stopped {
             return None;
         }
-        match (self.next_message, self.stop) {
+        let of_player = self.player.as_ref().and_then(|player| player.next_timeout());
+        match (self.next_message.or(of_player), self.stop) {
             (Some(message), Some(stop)) => Some(message.min(stop)),
             (message, stop) => message.or(stop),
         }
@@ -201,7 +259,18 @@ impl Workload {
         }
         if self.stop.is_some_and(|stop| stop <= now) {
             self.stopped = true;
+            if let Some(player) = &mut self.player {
+                player.stop(now);
+            }
             return Some(Ask::Stop(Side::Opener));
+        }
+        if let (Some(player), Traffic::Video(video)) = (&mut self.player, self.traffic) {
+            let is_due = player.next_timeout().is_some_and(|due| due <= now);
+            if !is_due || !player.handle_timeout(now) {
+                return None;
+            }
+            self.asked += 1;
+            return Some(Ask::Write(Side::Opener, video.request));
         }
         let due = self.next_message.filter(|due| *due <= now)?;
         if let Some(bursts) = &mut self.bursts {
@@ -231,7 +300,17 @@ impl Workload {
                 self.asked += 1;
                 Some(Ask::Write(Side::Opener, request))
             }
-            Traffic::Bulk { .. } | Traffic::OnOff(_) | Traffic::Command | Traffic::Probe { .. } => None,
+            Traffic::Voice(voice) => {
+                let payload = u64::from(voice.payload);
+                self.asked += payload;
+                self.next_message = Some(due + voice.interval);
+                Some(Ask::Write(Side::Opener, payload))
+            }
+            Traffic::Bulk { .. }
+            | Traffic::OnOff(_)
+            | Traffic::Video(_)
+            | Traffic::Command
+            | Traffic::Probe { .. } => None,
         }
     }
 }

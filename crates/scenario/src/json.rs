@@ -557,7 +557,7 @@ fn one_flow(scenario: &Scenario, flow: &Flow) -> Json {
         "start_ns": flow.start,
         "stop_ns": flow.stop,
         "workload": workload::workload(scenario, flow),
-        "tcp": flow.quic.is_none().then(|| tcp(&flow.tcp)),
+        "tcp": flow.is_over_tcp().then(|| tcp(&flow.tcp)),
     };
     // What is not asked for leaves no trace, so that a scenario without it keeps its digest.
     if let (Json::Object(entries), Some(quic)) = (&mut json, &flow.quic) {

@@ -32,7 +32,7 @@ pub use mptcp::Mptcp;
 pub use multipath::{
     Dispersion, Multipath, PathLink, PathRule, RelayLink, Resequencing, Treatment, Trust, Uplink,
 };
-pub use workload::{Burst, Law, OnOff, Workload};
+pub use workload::{Adaptation, Burst, Codec, Ladder, Law, OnOff, Video, Voice, Workload};
 
 /// Everything a run needs to know.
 ///
@@ -620,7 +620,7 @@ pub enum QueuedFate {
     Duplicate,
 }
 
-/// A connection of TCP, Multipath TCP or QUIC and what it carries.
+/// A connection of TCP, Multipath TCP or QUIC and what it carries, or packets of RTP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Letters, digits, `-` and `_`.
@@ -637,7 +637,7 @@ pub struct Flow {
     pub workload: Workload,
     /// The programs of [`Workload::Command`].
     pub programs: Option<Programs>,
-    /// Both ends' TCP; of no meaning with [`Flow::quic`].
+    /// Both ends' TCP; of no meaning with [`Flow::quic`] and for [`Workload::Voice`].
     pub tcp: Tcp,
     /// Both ends' QUIC, where the flow is carried by it.
     pub quic: Option<Quic>,
@@ -654,6 +654,14 @@ pub struct Programs {
     pub command: Vec<String>,
     /// Runs at [`Flow::to`], started before the command and ended after it.
     pub server: Option<Vec<String>>,
+}
+
+impl Flow {
+    /// Whether its packets are segments of TCP, as far as the scenario decides that: programs have sockets of their own.
+    #[must_use]
+    pub const fn is_over_tcp(&self) -> bool {
+        self.quic.is_none() && !matches!(self.workload, Workload::Voice(_))
+    }
 }
 
 impl Programs {

@@ -6,16 +6,26 @@ use crate::decode::{Field, Reader};
 use crate::error::Problems;
 use crate::flow::{Work, programs};
 use crate::mobility::Reference;
-use crate::model::{Burst, Law, OnOff, Workload};
+use crate::model::{Adaptation, Burst, Codec, Ladder, Law, OnOff, Video, Voice, Workload};
 use crate::tree::Value;
 use crate::words::{LawWord, ReadWord as _, WorkloadKind};
 
 /// Keys that not every kind has: whose they are, and what is said where another one has them.
-const KEYS: [(&[WorkloadKind], &[&str], &str); 5] = [
+const KEYS: [(&[WorkloadKind], &[&str], &str); 8] = [
     (
         &[WorkloadKind::RequestResponse],
-        &["request", "response", "think", "requests"],
+        &["response", "think", "requests"],
         "it belongs to kind = \"request-response\"",
+    ),
+    (
+        &[WorkloadKind::RequestResponse, WorkloadKind::Video],
+        &["request"],
+        "it belongs to kind = \"request-response\" and to kind = \"video\"",
+    ),
+    (
+        &[WorkloadKind::Video],
+        &["segment", "rates", "buffer", "startup", "adaptation", "length"],
+        "it belongs to kind = \"video\"",
     ),
     (
         &[WorkloadKind::Paced, WorkloadKind::OnOff],
@@ -26,6 +36,11 @@ const KEYS: [(&[WorkloadKind], &[&str], &str); 5] = [
         &[WorkloadKind::OnOff],
         &["burst", "on", "pause", "burst_law", "pause_law", "shape"],
         "it belongs to kind = \"on-off\"",
+    ),
+    (
+        &[WorkloadKind::Voice],
+        &["codec", "payload", "interval", "jitter_buffer", "ie", "bpl"],
+        "it belongs to kind = \"voice\"",
     ),
     (&[WorkloadKind::Command], &["command", "server"], "it belongs to kind = \"command\""),
     (&[WorkloadKind::Probe], &["link"], "it belongs to kind = \"probe\""),
@@ -56,6 +71,16 @@ pub(crate) fn workload<'a>(reader: &Reader<'a>, problems: &mut Problems) -> Opti
             };
             return Some(Work::Probe(link));
         }
+        WorkloadKind::Voice => {
+            reader.refuse(&["size"], "a voice flow lasts until `stop`, or the end of the run", problems);
+            let reason = "voice is carried by RTP over UDP";
+            reader.refuse(&["tcp", "quic", "mptcp"], reason, problems);
+            return voice(reader, problems).map(|voice| Work::Model(Workload::Voice(voice)));
+        }
+        WorkloadKind::Video => {
+            reader.refuse(&["size"], "a film has a `length`", problems);
+            return video(reader, problems).map(|video| Work::Model(Workload::Video(video)));
+        }
         WorkloadKind::Bulk | WorkloadKind::RequestResponse | WorkloadKind::Paced | WorkloadKind::OnOff => {}
     }
     model(reader, kind, problems).map(Work::Model)
@@ -68,7 +93,7 @@ fn model(reader: &Reader<'_>, kind: WorkloadKind, problems: &mut Problems) -> Op
         None => Some(None),
     };
     match kind {
-        WorkloadKind::Command | WorkloadKind::Probe => None,
+        WorkloadKind::Command | WorkloadKind::Probe | WorkloadKind::Voice | WorkloadKind::Video => None,
         WorkloadKind::Bulk => Some(Workload::Bulk { size: size(problems)? }),
         WorkloadKind::Paced => {
             let size = size(problems);
@@ -177,6 +202,138 @@ fn on_off(reader: &Reader<'_>, problems: &mut Problems) -> Option<OnOff> {
         pause_law: law(of_pauses?)?,
         size: None,
     })
+}
+
+/// A voice flow: of a codec, or packets of the file's own.
+fn voice(reader: &Reader<'_>, problems: &mut Problems) -> Option<Voice> {
+    let is_own = reader.has_any(&["payload", "interval"]);
+    let codec = match reader.get("codec") {
+        Some(field) => {
+            reader.refuse(
+                &["payload", "interval"],
+                "a codec has its own: leave `codec` out for packets of your own",
+                problems,
+            );
+            Some(field.word::<Codec>(problems)?)
+        }
+        None => (!is_own).then_some(Codec::G711),
+    };
+    let mut own = || {
+        let payload = reader
+            .require("payload", "packets of your own need their size: payload = \"160 B\"", problems)
+            .and_then(|field| {
+                let bytes = field.size(problems)?;
+                let fits = u16::try_from(bytes).ok().filter(|bytes| *bytes <= Voice::LARGEST);
+                if fits.is_none() {
+                    field.wrong(format!("a packet has {} bytes at most", Voice::LARGEST), None, problems);
+                }
+                fits
+            });
+        let interval = reader
+            .require("interval", "packets of your own need their distance: interval = \"20 ms\"", problems)
+            .and_then(|field| field.positive_duration(problems));
+        Some((payload?, interval?))
+    };
+    let (payload, interval) = match codec {
+        Some(codec) => (codec.payload(), codec.interval()),
+        None => own()?,
+    };
+    let jitter_buffer = match reader.get("jitter_buffer") {
+        Some(field) => field.duration(problems)?,
+        None => Voice::USUAL_BUFFER,
+    };
+    let known = codec.and_then(Codec::impairment);
+    let mut factor = |key: &str, expected: &str, fits: fn(f64) -> bool| match reader.get(key) {
+        Some(field) => field.number(fits, expected, problems).map(Some),
+        None => Some(None),
+    };
+    let ie = factor("ie", "it must be a number from 0 to 95", |ie| (0.0..=95.0).contains(&ie))?;
+    let bpl = factor("bpl", "it must be a number above 0", |bpl| bpl > 0.0 && bpl.is_finite())?;
+    let impairment = match (ie, bpl) {
+        (None, None) => known,
+        (ie, bpl) => {
+            let [known_ie, known_bpl] = known.map_or([None; 2], |known| known.map(Some));
+            let both = ie.or(known_ie).zip(bpl.or(known_bpl));
+            if both.is_none() {
+                let (missing, expected) = match ie {
+                    Some(_) => ("bpl", "the E-model needs both: bpl = 25.1"),
+                    None => ("ie", "the E-model needs both: ie = 0"),
+                };
+                let _ = reader.require(missing, expected, problems);
+                return None;
+            }
+            both.map(|(ie, bpl)| [ie, bpl])
+        }
+    };
+    Some(Voice { codec, payload, interval, jitter_buffer, impairment })
+}
+
+/// The length of a segment, the most that is fetched ahead, and the request, where none is given.
+const USUAL_SEGMENT: Duration = Duration::from_secs(4);
+const USUAL_BUFFER: Duration = Duration::from_secs(30);
+const USUAL_REQUEST: u64 = 400;
+
+fn video(reader: &Reader<'_>, problems: &mut Problems) -> Option<Video> {
+    let mut span = |key: &str, usual: Duration| match reader.get(key) {
+        Some(field) => field.positive_duration(problems),
+        None => Some(usual),
+    };
+    let segment = span("segment", USUAL_SEGMENT);
+    let startup = span("startup", segment.unwrap_or(USUAL_SEGMENT));
+    let buffer = span("buffer", USUAL_BUFFER);
+    let ladder = match reader.get("rates") {
+        Some(field) => ladder(&field, problems),
+        None => Some(Ladder::default()),
+    };
+    let adaptation = match reader.get("adaptation") {
+        Some(field) => field.word(problems),
+        None => Some(Adaptation::Throughput),
+    };
+    let length = match reader.get("length") {
+        Some(field) => field.positive_duration(problems).map(Some),
+        None => Some(None),
+    };
+    let request = match reader.get("request") {
+        Some(field) => field.size(problems),
+        None => Some(USUAL_REQUEST),
+    };
+    let (segment, startup, buffer) = (segment?, startup?, buffer?);
+    let least = startup.saturating_add(segment);
+    if buffer < least {
+        let least = crate::units::duration(least);
+        let expected = format!(
+            "before it is played there is `startup`, and a segment has to fit beside it: {least} at least"
+        );
+        let found = crate::units::duration(buffer);
+        let place = reader.get("buffer").map(|field| (field.node.origin, field.path.clone()));
+        let (origin, path) = place.unwrap_or_else(|| (reader.origin, format!("{}.buffer", reader.path)));
+        problems.add((origin, &path), found, expected, None);
+        return None;
+    }
+    let segments = length?.map(|length| {
+        u64::try_from(length.as_nanos().div_ceil(segment.as_nanos().max(1))).unwrap_or(u64::MAX).max(1)
+    });
+    Some(Video {
+        segment,
+        ladder: ladder?,
+        buffer,
+        startup,
+        adaptation: adaptation?,
+        segments,
+        request: request?,
+    })
+}
+
+fn ladder(field: &Field<'_>, problems: &mut Problems) -> Option<Ladder> {
+    let items = field.list("rates = [\"400 kbit/s\", \"1 Mbit/s\"]", problems);
+    let rates = items.iter().map(|item| item.rate(problems)).collect::<Option<Vec<_>>>()?;
+    let ladder = Ladder::new(&rates);
+    if ladder.is_none() {
+        let expected =
+            format!("it must have 1 to {} rates, above zero and each above the one before", Ladder::MOST);
+        field.wrong(expected, None, problems);
+    }
+    ladder
 }
 
 fn positive_rate(field: &Field<'_>, problems: &mut Problems) -> Option<DataRate> {

@@ -1,7 +1,8 @@
 //! What a flow carries.
 
 use super::Json;
-use crate::model::{Burst, Flow, Law, OnOff, Scenario, Workload};
+use crate::model::{Burst, Codec, Flow, Law, OnOff, Scenario, Video, Voice, Workload};
+use crate::words::Word as _;
 
 /// What `flow` of `scenario` carries.
 pub(super) fn workload(scenario: &Scenario, flow: &Flow) -> Json {
@@ -28,6 +29,27 @@ pub(super) fn workload(scenario: &Scenario, flow: &Flow) -> Json {
             "server": programs.and_then(|programs| programs.server.as_deref()).map(words),
         },
         Workload::Probe { link } => object! { "kind": "probe", "link": scenario.link_name(link) },
+        Workload::Voice(Voice { codec, payload, interval, jitter_buffer, impairment }) => object! {
+            "kind": "voice",
+            "codec": codec.map(Codec::name),
+            "payload_bytes": payload,
+            "interval_ns": interval,
+            "jitter_buffer_ns": jitter_buffer,
+            "ie": impairment.map(|[ie, _]| ie),
+            "bpl": impairment.map(|[_, bpl]| bpl),
+        },
+        Workload::Video(Video { segment, ladder, buffer, startup, adaptation, segments, request }) => {
+            object! {
+                "kind": "video",
+                "segment_ns": segment,
+                "rates_bps": Json::List(ladder.rates().iter().map(|rate| rate.bits_per_second().into()).collect()),
+                "buffer_ns": buffer,
+                "startup_ns": startup,
+                "adaptation": adaptation.word(),
+                "segments": segments,
+                "request_bytes": request,
+            }
+        }
         Workload::OnOff(OnOff { burst, burst_law, pause, pause_law, size }) => {
             let (bytes, burst) = match burst {
                 Burst::Bytes(bytes) => (Some(bytes), None),

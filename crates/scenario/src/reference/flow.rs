@@ -5,7 +5,7 @@ use careof_document::section::{Section, key};
 pub(crate) static FLOW: Section = Section {
     heading: "`[[flow]]`",
     noun: "a flow",
-    intro: "One table for each connection, of TCP, Multipath TCP or QUIC, and what it carries. A table whose `from` or `to` is a pattern stands for one \
+    intro: "One table for each connection, of TCP, Multipath TCP or QUIC, and what it carries, or for packets of voice over UDP. A table whose `from` or `to` is a pattern stands for one \
 connection for each node of it, called `NAME-1`, `NAME-2`, …: `from = \"correspondent\", to = \"mobile-*\"`. Two patterns are \
 joined node by node: `from = \"sender-*\", to = \"receiver-*\"`. With `count` it stands for as many connections between the same two nodes, \
 each with a port of its own.",
@@ -20,14 +20,14 @@ each with a port of its own.",
             "from",
             "node name",
             "required",
-            "Opens the connection; sends (bulk, paced, on-off) or asks (request-response).",
+            "Opens the connection; sends (bulk, paced, on-off, voice) or asks (request-response, video).",
         ),
         key("to", "node name", "required", "The other end."),
         key(
             "kind",
             "word",
             "`\"bulk\"`; `\"command\"` with `command`",
-            "`\"bulk\"`, `\"request-response\"`, `\"paced\"` or `\"on-off\"`; on Linux hosts also `\"command\"` (programs) and `\"probe\"` \
+            "`\"bulk\"`, `\"request-response\"`, `\"paced\"`, `\"on-off\"`, `\"voice\"` or `\"video\"`; on Linux hosts also `\"command\"` (programs) and `\"probe\"` \
 (measures the delay and the rate of a link that joins the two nodes).",
         ),
         key(
@@ -48,7 +48,12 @@ lists the programs of a scenario.",
         key("size", "size", "without end", "bulk, paced, on-off: bytes to send in all."),
         key("start", "duration", "`\"0 s\"`", "When the connection is opened."),
         key("stop", "duration", "the end of the run", "When the application stops writing and closes."),
-        key("request", "size", "required for request-response", "Of each request."),
+        key(
+            "request",
+            "size",
+            "required for request-response; video: `\"400 B\"`",
+            "request-response, video: of each request.",
+        ),
         key("response", "size", "required for request-response", "Of each response."),
         key(
             "think",
@@ -102,6 +107,68 @@ the seed, alike in both worlds.",
             "number above 1",
             "`1.5`",
             "on-off: tail index of the laws that are `\"pareto\"`; below 2 their variance is infinite. The default is that of ns-2.",
+        ),
+        key("segment", "duration", "`\"4 s\"`", "video: length of a segment of the film."),
+        key(
+            "rates",
+            "list of rates",
+            "235 kbit/s to 5.8 Mbit/s",
+            "video: at which each segment is there, from the lowest on, 16 at most. The default are the ten of Netflix's ladder before it \
+encoded by title: 235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800 kbit/s. The first segment is the lowest.",
+        ),
+        key(
+            "buffer",
+            "duration",
+            "`\"30 s\"`",
+            "video: how much the player fetches ahead at most; at least `startup` and a segment.",
+        ),
+        key(
+            "startup",
+            "duration",
+            "a segment",
+            "video: how much has to be there before it is played, in the beginning and each time the buffer ran empty.",
+        ),
+        key(
+            "adaptation",
+            "word",
+            "`\"throughput\"`",
+            "video: how the player chooses rates. `\"throughput\"`: the highest rate that is at most 0.9 times the mean rate at which the last four \
+segments came, as dash.js does by default. `\"buffer\"`: by how full the buffer is, BBA-0 of Huang et al. (SIGCOMM 2014): the lowest up to 3/8, the highest from \
+9/10 on, and between them the line that joins both, followed where it passes the next rate.",
+        ),
+        key("length", "duration", "without end", "video: of the film, in whole segments."),
+        key(
+            "codec",
+            "word",
+            "`\"g711\"`, without `payload` and `interval`",
+            "voice: `\"g711\"` (160 B each 20 ms), `\"g729\"` (20 B each 20 ms) or `\"opus\"` (80 B each 20 ms), behind an RTP header of 12 B. \
+A call has two flows, one each way.",
+        ),
+        key(
+            "payload",
+            "size",
+            "the codec's",
+            "voice: bytes of a packet behind its RTP header, in the place of `codec`: a constant bit rate of your own.",
+        ),
+        key("interval", "duration", "the codec's", "voice: from packet to packet; with `payload`."),
+        key(
+            "jitter_buffer",
+            "duration",
+            "`\"60 ms\"`",
+            "voice: how long the receiver keeps the first packet. The others are played at the sender's intervals from then on; one that comes \
+after its time is not heard.",
+        ),
+        key(
+            "ie",
+            "number",
+            "the codec's",
+            "voice: equipment impairment factor *Ie* of the E-model (ITU-T G.113): 0 of G.711, 11 of G.729. There is none for Opus.",
+        ),
+        key(
+            "bpl",
+            "number",
+            "the codec's",
+            "voice: packet-loss robustness factor *Bpl*: 25.1 of G.711, 19 of G.729.",
         ),
         key(
             "tcp",
