@@ -304,10 +304,13 @@ fn video(reader: &Reader<'_>, problems: &mut Problems) -> Option<Video> {
         let expected = format!(
             "before it is played there is `startup`, and a segment has to fit beside it: {least} at least"
         );
-        let found = crate::units::duration(buffer);
-        let place = reader.get("buffer").map(|field| (field.node.origin, field.path.clone()));
-        let (origin, path) = place.unwrap_or_else(|| (reader.origin, format!("{}.buffer", reader.path)));
-        problems.add((origin, &path), found, expected, None);
+        match reader.get("buffer") {
+            Some(field) => field.wrong(expected, None, problems),
+            None => {
+                let place = format!("{}.buffer", reader.path);
+                problems.add((reader.origin, &place), crate::units::duration(buffer), expected, None);
+            }
+        }
         return None;
     }
     let segments = length?.map(|length| {
