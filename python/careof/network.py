@@ -485,9 +485,35 @@ def _workload(workload: Json) -> str:
             return f"{kind}, {sizes}, {_nanos(workload['think_ns'])} between"
         case "paced":
             return f"{kind}, {text.rate(workload['rate_bps'])} in messages of {text.size(workload['message_bytes'])}"
+        case "video":
+            rates = [text.rate(rate) for rate in workload["rates_bps"]]
+            ladder = rates[0] if len(rates) == 1 else f"{len(rates)} rates from {rates[0]} to {rates[-1]}"
+            return f"{kind}, segments of {_nanos(workload['segment_ns'])} at {ladder}, by {workload['adaptation']}"
+        case "voice":
+            codec = workload["codec"] or "packets"
+            beat = f"{text.size(workload['payload_bytes'])} each {_nanos(workload['interval_ns'])}"
+            return f"{kind}, {codec}, {beat}, played {_nanos(workload['jitter_buffer_ns'])} later"
+        case "on-off":
+            return (
+                f"{kind}, {_burst(workload)}, then {_nanos(workload['pause_ns'])}{_law(workload['pause_law'])} of pause"
+            )
         case "bulk" if workload["size_bytes"] is not None:
             return f"{kind}, {text.size(workload['size_bytes'])}"
     return kind
+
+
+def _burst(workload: Json) -> str:
+    """What a burst of an on-off flow is."""
+    law = _law(workload["burst_law"])
+    if workload["burst_bytes"] is not None:
+        return f"{text.size(workload['burst_bytes'])}{law}"
+    pace = f"{text.rate(workload['rate_bps'])} in messages of {text.size(workload['message_bytes'])}"
+    return f"{pace} for {_nanos(workload['on_ns'])}{law}"
+
+
+def _law(law: Any) -> str:
+    """How a quantity is spread around its mean, behind it."""
+    return "" if law == "fixed" else f" ({law if isinstance(law, str) else law['kind']})"
 
 
 def _sender(flow: Json) -> str:
@@ -498,6 +524,8 @@ def _sender(flow: Json) -> str:
     tcp = flow["tcp"]
     if flow["workload"]["kind"] == "probe":
         return "-"
+    if tcp is None:
+        return "RTP over UDP"
     parts = [str(tcp["profile"])]
     parts += [str(tcp["variant"])] if tcp["variant"] != tcp["profile"] else []
     if "congestion" in tcp:

@@ -128,6 +128,21 @@ class Run:
         return _table(self.summary["stalls"])
 
     @cached_property
+    def voice(self) -> pa.Table:
+        """A row a voice flow: what was heard of it. Empty without any."""
+        return _table(self.summary.get("voice", []))
+
+    @cached_property
+    def video(self) -> pa.Table:
+        """A row a film: what was seen of it. Empty without any."""
+        return _table(self.summary.get("video", []))
+
+    @cached_property
+    def histograms(self) -> pa.Table:
+        """A row a histogram of delay or jitter of a flow: its quantiles and its buckets. Empty without any."""
+        return _table(self.summary.get("histograms", []))
+
+    @cached_property
     def plot(self) -> Plots:
         """The run's graphs: ``run.plot.time_sequence()``, ``.cwnd()``, ``.rtt()``, ``.queues()``."""
         from careof.plot import Plots

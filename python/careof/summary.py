@@ -7,6 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from careof import text
+from careof.experience import tables
 from careof.staging import EVENTS, PACKETS, PROGRAMS, REPORT, SUMMARY
 from careof.verdict import verdict
 
@@ -64,6 +65,7 @@ def for_people(run: Run, style: Style, place: Path) -> str:
         parts.append(flow_table(summary["flows"]))
     if summary["handovers"]:
         parts.append(handover_table(summary["handovers"]))
+    parts += tables(summary)
     if summary.get("stalls"):
         parts.append(stall_table(summary["stalls"], summary["stall_threshold_s"]))
     if summary.get("roaming"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from careof import text
+from careof.experience import of_video, of_voice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ def verdict(summary: Json, scenario: Json) -> list[str]:
     if summary["handovers"] and not handovers:
         sentences.append("No flow waited for data at a handover or after it.")
     sentences += _of_stalls(summary, moved=bool(handovers))
+    sentences += of_voice(summary) + of_video(summary)
     sentences += _of_remedies(handovers, summary, scenario)
     return sentences
 

@@ -212,6 +212,8 @@ struct Application {
     opened: bool,
     /// What it was last said to want.
     wanted: [u64; 2],
+    /// The revision of the player that was told last.
+    watched: u64,
 }
 
 impl Application {
@@ -226,6 +228,7 @@ impl Application {
             buffer: vec![0; CHUNK],
             opened: false,
             wanted: [0, 0],
+            watched: 0,
         }
     }
 
@@ -257,6 +260,16 @@ impl Application {
             {
                 self.ask(ask)?;
             }
+            self.tell_player();
+        }
+    }
+
+    /// Tells what the viewer of a film sees.
+    fn tell_player(&mut self) {
+        if let Some(player) = self.config.workload.player()
+            && std::mem::replace(&mut self.watched, player.revision()) != player.revision()
+        {
+            self.reporter.tell(ApplicationEvent::Watched(Box::new(player.clone())));
         }
     }
 

@@ -27,6 +27,7 @@ mod sampler;
 mod summary;
 mod tcp;
 mod tcp_cm;
+mod voice;
 
 pub use careof_plan::Observation;
 pub use error::WorldError;

@@ -420,7 +420,7 @@ fn is_readable(socket: &OwnedFd, wait: Duration) -> bool {
 }
 
 /// The next packet: its length, and the kernel's time stamp.
-fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Option<(usize, Duration)>, Error> {
+pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Option<(usize, Duration)>, Error> {
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];
     let message =
@@ -438,6 +438,6 @@ fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Option<(usize, Duratio
 }
 
 /// The clock of the kernel's time stamps.
-fn wall_clock() -> Duration {
+pub(crate) fn wall_clock() -> Duration {
     clock_gettime(ClockId::CLOCK_REALTIME).map_or(Duration::ZERO, Duration::from)
 }

@@ -125,6 +125,8 @@ struct Application {
     buffer: Vec<u8>,
     opened: bool,
     wanted: [u64; 2],
+    /// The revision of a film's player that was told last.
+    watched: u64,
 }
 
 impl Application {
@@ -149,7 +151,7 @@ impl Application {
             }
         });
         let buffer = vec![0; LARGEST];
-        Self { config, hosts, ends, moved, clock, reports, buffer, opened: false, wanted: [0, 0] }
+        Self { config, hosts, ends, moved, clock, reports, buffer, opened: false, wanted: [0, 0], watched: 0 }
     }
 
     fn tell(&self, event: ApplicationEvent) {
@@ -186,6 +188,11 @@ impl Application {
             }
             if self.opened {
                 Side::BOTH.into_iter().for_each(|side| self.pump(side));
+            }
+            if let Some(player) = self.config.workload.player()
+                && std::mem::replace(&mut self.watched, player.revision()) != player.revision()
+            {
+                self.tell(ApplicationEvent::Watched(Box::new(player.clone())));
             }
         }
     }

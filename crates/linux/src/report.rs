@@ -10,7 +10,7 @@ use careof_lab::TcpInfo;
 use careof_metrics::{ProbeSummary, Summary};
 use careof_mobility::multipath::BondEvent;
 use careof_mobility::{v4, v6};
-use careof_plan::{NodeId, Side};
+use careof_plan::{NodeId, Player, Side};
 use careof_quic::StreamRange;
 use careof_trace::Columns;
 
@@ -93,6 +93,19 @@ pub(crate) enum ApplicationEvent {
     ProgramEnded { which: &'static str, how: String },
     /// An endpoint of QUIC did something.
     Quic(QuicEvent),
+    /// The player of a film did something.
+    Watched(Box<Player>),
+    /// A packet of voice was sent or came.
+    Voice(VoiceEvent),
+}
+
+/// What happens to packets of a voice flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum VoiceEvent {
+    /// The next one leaves its sender.
+    Sent,
+    /// One reached the other host.
+    Arrived { number: u64, payload: u16 },
 }
 
 /// What an endpoint of QUIC does, as far as it is measured.

@@ -12,9 +12,10 @@ use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
-    AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Side, Topology, WalkStep, Workload, agent,
-    attached_first, client_of, drawn, handovers_of, kind, lay_out, measured_name, measured_senders, migrates,
-    names, port, refuse_what_no_world_can, steps, stream, up_of, walk,
+    AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, RtpFlow, Side, Topology, WalkStep,
+    Workload, agent, attached_first, client_of, drawn, handovers_of, kind, lay_out, measured_name,
+    measured_senders, migrates, names, port, refuse_what_no_world_can, steps, stream, up_of, walk,
+    workload_stream,
 };
 use careof_quic::Role;
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
@@ -42,6 +43,7 @@ use crate::tcp::{
     KernelChoice, choose, refuse_missing_congestion, refuse_missing_of_relay, sysctls_of_hosts,
 };
 use crate::tcp_cm::{self, TcpCmPlan};
+use crate::voice::{self, VoiceConfig};
 
 /// A run that was later than this with something says so: longer than a thread of a machine with a core to spare waits
 /// for it, shorter than any stall that is worth a look.
@@ -191,7 +193,7 @@ impl LinuxRun {
         let of_tcp = choices
             .iter()
             .zip(&scenario.flows)
-            .filter(|(_, flow)| flow.quic.is_none())
+            .filter(|(_, flow)| flow.is_over_tcp())
             .map(|(choice, _)| choice);
         let remarks = of_tcp.chain(of_relay).filter_map(|choice| choice.remark.clone());
         let scheduling = network.emulator.scheduling();
@@ -416,6 +418,7 @@ fn quic_config(
     stop: Option<Instant>,
 ) -> QuicConfig {
     let Parts { scenario, topology, run, .. } = parts;
+    let random = stream(scenario, *run, &workload_stream(&flow.name));
     let client = client_of(scenario, flow);
     let first =
         attached_first(scenario).into_iter().find(|link| topology.mobile_of(*link) == nodes[client.index()]);
@@ -432,7 +435,7 @@ fn quic_config(
         quic: scenario.flows[index].quic.as_ref().map(|quic| quic.config.clone()).unwrap_or_default(),
         random: Side::BOTH
             .map(|side| stream(scenario, *run, &format!("flow.{}.quic.{}", flow.name, role(side).name()))),
-        workload: Workload::new(flow.workload, stop),
+        workload: Workload::new(flow.workload, stop, random),
     }
 }
 
@@ -444,7 +447,8 @@ fn add_flow(
     books: &mut Books,
     reports: &Sender<Report>,
 ) -> Result<DirectedFlow, WorldError> {
-    let Parts { scenario, topology, network, clock, relay, path_managers, .. } = parts;
+    let Parts { scenario, topology, network, clock, relay, path_managers, run, .. } = parts;
+    let random = stream(scenario, *run, &workload_stream(&flow.name));
     let id = FlowId(index as u16);
     let nodes =
         [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
@@ -454,6 +458,7 @@ fn add_flow(
         nodes,
         kind: kind(&flow.workload),
         tcp: match &flow.quic {
+            _ if matches!(flow.workload, Traffic::Voice(_)) => TcpSummary::udp(),
             Some(quic) => TcpSummary::quic(quic.config.congestion.name()),
             None => choice.summary(),
         },
@@ -467,7 +472,11 @@ fn add_flow(
     let mut mover = None;
     let mut senders_looked_into = senders.to_vec();
     let worker = match flow.workload {
-        Traffic::Bulk { .. } | Traffic::RequestResponse { .. } | Traffic::Paced { .. }
+        Traffic::Bulk { .. }
+        | Traffic::RequestResponse { .. }
+        | Traffic::Paced { .. }
+        | Traffic::OnOff(_)
+        | Traffic::Video(_)
             if flow.quic.is_some() =>
         {
             let named: Vec<(Side, String)> = senders
@@ -482,7 +491,11 @@ fn add_flow(
             mover = moves;
             worker
         }
-        Traffic::Bulk { .. } | Traffic::RequestResponse { .. } | Traffic::Paced { .. } => {
+        Traffic::Bulk { .. }
+        | Traffic::RequestResponse { .. }
+        | Traffic::Paced { .. }
+        | Traffic::OnOff(_)
+        | Traffic::Video(_) => {
             let named: Vec<(Side, String)> = senders
                 .iter()
                 .enumerate()
@@ -503,12 +516,28 @@ fn add_flow(
                 client,
                 server: topology.address(topology.address_of(nodes[client.peer().index()])),
                 whereabouts: flow.mptcp.is_some().then(|| path_managers.whereabouts(nodes[client.index()])),
-                workload: Workload::new(flow.workload, stop),
+                workload: Workload::new(flow.workload, stop, random),
                 options: choice.options.clone(),
                 congestion: choice.of_sockets().to_owned(),
                 name: flow.name.clone(),
             };
             application::start(config, &network.hosts, *clock, reports.clone())?
+        }
+        Traffic::Voice(voice) => {
+            let mut random = random;
+            let ports = Side::BOTH.map(|side| port(id, side));
+            let of_voice = books.add_connection(index, ports, &[(Side::Opener, flow.name.clone())]);
+            books.follow_voice(of_voice, &voice);
+            senders_looked_into.clear();
+            let config = VoiceConfig {
+                id,
+                nodes,
+                addresses: nodes.map(|node| topology.address(topology.address_of(node))),
+                rtp: RtpFlow::new(&voice, &mut random),
+                payload: voice.payload,
+                workload: Workload::new(flow.workload, stop, random),
+            };
+            voice::start(config, &network.hosts, *clock, reports.clone())?
         }
         Traffic::Command => {
             let place = (*scenario, *topology, *network);

@@ -7,7 +7,8 @@ use careof_base::Instant;
 use careof_lab::{DirectionReport, LinkReport};
 use careof_link::{Config, DropCause};
 use careof_metrics::{
-    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, RoamingMetrics, StallSummary, Summary, World,
+    FlowMetrics, FlowSummary, LinkSummary, MobilitySummary, PacketSummary, RoamingMetrics, StallSummary,
+    Summary, World,
 };
 
 use careof_plan::{Captures, sum_of_domain};
@@ -72,10 +73,10 @@ impl Director {
             digest: self.books.digest.to_string(),
             stall_threshold: self.books.stall_threshold,
             flows: self.flow_summaries(at),
-            stalls: StallSummary::of(
-                self.books.measured.iter().map(|flow| flow.name.as_str()).zip(&self.books.flow_metrics),
-                at,
-            ),
+            stalls: StallSummary::of(self.named_metrics(), at),
+            voice: self.named_metrics().filter_map(|(name, metrics)| metrics.voice(name, at)).collect(),
+            video: self.books.films(at),
+            histograms: self.named_metrics().flat_map(|(name, metrics)| metrics.histograms(name)).collect(),
             handovers: metrics.finish(at, &self.books.flow_metrics),
             roaming: self.books.roaming.as_ref().map(RoamingMetrics::summary),
             micro_mobility,
@@ -89,6 +90,11 @@ impl Director {
             conservation,
             captures: Vec::new(),
         }
+    }
+
+    /// What was measured of each direction of data, and its name.
+    fn named_metrics(&self) -> impl Iterator<Item = (&str, &FlowMetrics)> {
+        self.books.measured.iter().map(|flow| flow.name.as_str()).zip(&self.books.flow_metrics)
     }
 
     fn flow_summaries(&self, at: Instant) -> Vec<FlowSummary> {

@@ -140,7 +140,7 @@ fn choose_as(key: &str, flow: &Flow) -> Result<KernelChoice, WorldError> {
             (profile, congestion.to_owned(), (profile != Settings::MODERN).then_some(remark))
         }
     };
-    let remark = remark.filter(|_| !matches!(flow.workload, Workload::Probe { .. }));
+    let remark = remark.filter(|_| !matches!(flow.workload, Workload::Probe { .. } | Workload::Voice(_)));
     Ok(KernelChoice {
         sysctls: sysctls(tcp, profile, has_own_sockets(flow)),
         options: options(flow),
@@ -423,7 +423,7 @@ pub(crate) fn sysctls_of_hosts(
 ) -> Result<Vec<Vec<(String, String)>>, WorldError> {
     let mut claims = Vec::new();
     for (index, (flow, choice)) in scenario.flows.iter().zip(choices).enumerate() {
-        if matches!(flow.workload, Workload::Probe { .. }) {
+        if matches!(flow.workload, Workload::Probe { .. } | Workload::Voice(_)) {
             continue;
         }
         let ends = [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name));

@@ -92,8 +92,8 @@ impl TcpCmPlan {
             let moves = |side: &Side| topology.homes.index(nodes[side.index()]).is_some();
             let Some(mobile) = Side::BOTH.into_iter().find(moves) else { continue };
             let key = flow_key(FlowId(index as u16), mobile, addresses);
-            let is_probe = matches!(flow.workload, Workload::Probe { .. });
-            if is_probe || except.iter().any(|exception| exception.covers(&key)) {
+            let has_no_tcp = matches!(flow.workload, Workload::Probe { .. } | Workload::Voice(_));
+            if has_no_tcp || except.iter().any(|exception| exception.covers(&key)) {
                 continue;
             }
             if flow.workload == Workload::Command {

@@ -12,6 +12,18 @@ pub enum Section {
     Flow,
     /// An entry of `stalls`.
     Stall,
+    /// An entry of `voice`.
+    Voice,
+    /// An entry of `handovers` of an entry of `voice`.
+    VoiceInHandover,
+    /// An entry of `video`.
+    Video,
+    /// An entry of `rebuffers` of an entry of `video`.
+    Rebuffer,
+    /// An entry of `histograms`.
+    Histogram,
+    /// An entry of `buckets` of an entry of `histograms`.
+    Bucket,
     /// An entry of `handovers`.
     Handover,
     /// An entry of `flows` within a handover.
@@ -42,10 +54,16 @@ pub enum Section {
 
 impl Section {
     /// Every section in the order of the summary.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 22] = [
         Self::Run,
         Self::Flow,
         Self::Stall,
+        Self::Voice,
+        Self::VoiceInHandover,
+        Self::Video,
+        Self::Rebuffer,
+        Self::Histogram,
+        Self::Bucket,
         Self::Handover,
         Self::FlowInHandover,
         Self::Roaming,
@@ -68,6 +86,12 @@ impl Section {
             Self::Run => "",
             Self::Flow => "flows[]",
             Self::Stall => "stalls[]",
+            Self::Voice => "voice[]",
+            Self::VoiceInHandover => "voice[].handovers[]",
+            Self::Video => "video[]",
+            Self::Rebuffer => "video[].rebuffers[]",
+            Self::Histogram => "histograms[]",
+            Self::Bucket => "histograms[].buckets[]",
             Self::Handover => "handovers[]",
             Self::FlowInHandover => "handovers[].flows[]",
             Self::Roaming => "roaming",
@@ -89,6 +113,12 @@ impl Section {
             Self::Run => "The run",
             Self::Flow => "A flow (`flows[]`)",
             Self::Stall => "A stall (`stalls[]`)",
+            Self::Voice => "What was heard of a voice flow (`voice[]`)",
+            Self::VoiceInHandover => "A voice flow from a handover on (`voice[].handovers[]`)",
+            Self::Video => "What was seen of a film (`video[]`)",
+            Self::Rebuffer => "A time in which the picture stood still (`video[].rebuffers[]`)",
+            Self::Histogram => "A histogram (`histograms[]`)",
+            Self::Bucket => "A bucket of a histogram (`histograms[].buckets[]`)",
             Self::Handover => "A handover (`handovers[]`)",
             Self::FlowInHandover => "A flow in a handover (`handovers[].flows[]`)",
             Self::Roaming => "Many mobile nodes (`roaming`)",
@@ -129,8 +159,9 @@ const fn define(
 }
 
 use Section::{
-    BlackHole, Capture, Filtered, Flow, FlowInHandover, Handover, Link, MicroMobility, Mobility, Multipath,
-    MultipathPath, Packets, Probe, Roaming, Run, Stall,
+    BlackHole, Bucket, Capture, Filtered, Flow, FlowInHandover, Handover, Histogram, Link, MicroMobility,
+    Mobility, Multipath, MultipathPath, Packets, Probe, Rebuffer, Roaming, Run, Stall, Video, Voice,
+    VoiceInHandover,
 };
 
 /// Every key of the summary, in its order.
@@ -185,6 +216,14 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "Silences of at least `stall_threshold_s`, anywhere in the run and with or without a handover, in order: of each flow \
          the hundred longest.",
+    ),
+    define(Run, "voice", "", "What was heard of voice flows; there only with such."),
+    define(Run, "video", "", "What was seen of films; there only with such."),
+    define(
+        Run,
+        "histograms",
+        "",
+        "How one-way delays and jitter of flows are spread; there only of flows of which that is measured.",
     ),
     define(Run, "handovers", "", "The handovers in order; of many mobile nodes none is listed."),
     define(
@@ -242,7 +281,7 @@ pub const DEFINITIONS: &[Definition] = &[
         Flow,
         "kind",
         "",
-        "The workload: bulk, request-response, paced; command for a connection that a program opened.",
+        "The workload: bulk, request-response, paced, on-off, voice, video; command for a connection that a program opened.",
     ),
     define(
         Flow,
@@ -454,6 +493,174 @@ pub const DEFINITIONS: &[Definition] = &[
         "`data`: new data came; `not-wanted`: the flow was stopped, or all that a program had sent was acknowledged; \
          `end-of-run`.",
     ),
+    define(Voice, "flow", "", "Name of the flow."),
+    define(Voice, "codec", "", "The codec; null for packets of the scenario's own."),
+    define(Voice, "packets_sent", "", "Packets sent."),
+    define(Voice, "packets_received", "", "Packets that arrived, each counted once."),
+    define(
+        Voice,
+        "duplicates",
+        "",
+        "Further arrivals of packets: copies that the network made. Of the last 16,384 packets it is known whether they had arrived.",
+    ),
+    define(
+        Voice,
+        "packets_due",
+        "",
+        "Packets whose time to be played came within the run. The first that arrives is played when the depth of the jitter buffer has \
+         passed, and each other one at its distance from it in the talk. A buffer that has played nothing for 1 s, though packets came, \
+         starts over: those that came by the shortest way meanwhile would have waited for its depth. Without any arrival all \
+         packets are due.",
+    ),
+    define(Voice, "packets_lost", "", "Packets due that have not arrived by the end of the run."),
+    define(Voice, "packets_late", "", "Packets that arrived after their time, and were not played."),
+    define(Voice, "missing_part", "", "(`packets_lost` + `packets_late`) / `packets_due`."),
+    define(Voice, "restarts", "", "How often the jitter buffer started over."),
+    define(
+        Voice,
+        "delay_min_s",
+        "s",
+        "The least one-way delay of a packet, from its sending to its arrival at the receiver's host.",
+    ),
+    define(Voice, "delay_mean_s", "s", "Their mean."),
+    define(Voice, "delay_max_s", "s", "The largest."),
+    define(
+        Voice,
+        "jitter_s",
+        "s",
+        "Interarrival jitter when the last packet had come, after RFC 3550 (section 6.4.1, appendix A.8): the differences of successive \
+         packets' transits, smoothed by 1/16.",
+    ),
+    define(Voice, "jitter_max_s", "s", "The most that it was."),
+    define(
+        Voice,
+        "mouth_to_ear_s",
+        "s",
+        "From when the speech of a packet begins until it is played, mean of those played: the interval of a packet and what the codec looks \
+         ahead, the way through the network, and the wait in the jitter buffer.",
+    ),
+    define(
+        Voice,
+        "longest_gap_s",
+        "s",
+        "The longest time between the end of a packet that was played and the next one that was, or the end of the last that was due: \
+         what the listener heard as silence. Null if there was none.",
+    ),
+    define(Voice, "longest_gap_at_s", "s", "When that began."),
+    define(
+        Voice,
+        "bursts",
+        "",
+        "Bursts of missing packets after RFC 3611 (section 4.7.2, Gmin = 16): from one missing packet to another, with fewer than 16 others in \
+         a row between them. What is missing alone belongs to a gap, as everything between bursts.",
+    ),
+    define(Voice, "burst_density", "", "The part of the packets in bursts that was missing."),
+    define(Voice, "burst_duration_s", "s", "How long bursts lasted, mean."),
+    define(Voice, "gap_density", "", "The part of the packets in gaps that was missing."),
+    define(
+        Voice,
+        "gap_duration_s",
+        "s",
+        "How long gaps lasted, mean: there is one before each burst, and one behind the last.",
+    ),
+    define(
+        Voice,
+        "burst_ratio",
+        "",
+        "How long runs of missing packets were, by how long they would have been by chance (BurstR of ITU-T G.107): mean length times \
+         (1 - `missing_part`), at least 1. Null if nothing was missing.",
+    ),
+    define(
+        Voice,
+        "rating",
+        "",
+        "R of the E-model (ITU-T G.107) with the defaults of all it knows but delay and codec: 93.2 - Id - Ie,eff, not below 0. \
+         Id = 0.024 d + 0.11 max(d - 177.3, 0) with d = `mouth_to_ear_s` in ms (Cole and Rosenbluth 2001); \
+         Ie,eff = Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl) with Ppl = `missing_part` in per cent and the codec's Ie and Bpl. 0 if nothing was played. \
+         Null where Ie and Bpl are not known.",
+    ),
+    define(
+        Voice,
+        "mos",
+        "",
+        "Mean opinion score of `rating` (ITU-T G.107, Annex B), 1 (bad) to 4.5: 4.34 at R = 90, from where on users are very satisfied, 4.02 at 80, 3.6 at 70, \
+         3.1 at 60, where many are dissatisfied.",
+    ),
+    define(Voice, "handovers", "", "The same from each handover on that the flow crosses."),
+    define(VoiceInHandover, "at_s", "s", "When the handover began."),
+    define(
+        VoiceInHandover,
+        "packets_missing",
+        "",
+        "Packets that should have been played from then on to the next handover, and were not: lost or late.",
+    ),
+    define(VoiceInHandover, "longest_gap_s", "s", "The longest gap that ended in that time."),
+    define(Video, "flow", "", "Name of the flow."),
+    define(
+        Video,
+        "startup_delay_s",
+        "s",
+        "From when the connection was established until the film began: `startup` of it was there. Null if it never was.",
+    ),
+    define(Video, "played_s", "s", "How much of the film was played."),
+    define(
+        Video,
+        "rebufferings",
+        "",
+        "How often the buffer ran empty before the end of the film. The film went on when `startup` of it, or its rest, was there again.",
+    ),
+    define(
+        Video,
+        "rebuffering_s",
+        "s",
+        "How long the picture stood still for that, all in all; what the end of the run ends counts.",
+    ),
+    define(
+        Video,
+        "rebuffering_part",
+        "",
+        "`rebuffering_s` / (`rebuffering_s` + `played_s`). Null if nothing was played.",
+    ),
+    define(Video, "longest_rebuffering_s", "s", "The longest of them; null without any."),
+    define(Video, "segments", "", "Segments that arrived whole."),
+    define(Video, "mean_rate_bps", "bit/s", "The mean of their rates. Null without any."),
+    define(Video, "lowest_rate_bps", "bit/s", "The lowest of them."),
+    define(Video, "highest_rate_bps", "bit/s", "The highest of them."),
+    define(Video, "switches", "", "How often a segment had another rate than the one before it."),
+    define(
+        Video,
+        "buffered_s",
+        "s",
+        "How much of the film lay ready at the end of the run, or when the flow stopped.",
+    ),
+    define(Video, "rebuffers", "", "Each rebuffering, in order; of many the hundred longest."),
+    define(Rebuffer, "begin_s", "s", "When the buffer was empty."),
+    define(Rebuffer, "length_s", "s", "How long the picture stood still."),
+    define(Histogram, "flow", "", "Name of the flow."),
+    define(
+        Histogram,
+        "quantity",
+        "",
+        "`delay`: from the sending of a packet to its arrival at the receiver's host. `jitter`: by how much the delay of a packet differs from \
+         that of the packet that arrived before it.",
+    ),
+    define(Histogram, "samples", "", "How many values."),
+    define(Histogram, "min_s", "s", "The smallest."),
+    define(Histogram, "mean_s", "s", "Their mean."),
+    define(
+        Histogram,
+        "p50_s",
+        "s",
+        "The least value that half of them do not exceed. As all quantiles it is the middle of its bucket, which is right to 1/64.",
+    ),
+    define(Histogram, "p90_s", "s", "The same of 90 in 100."),
+    define(Histogram, "p99_s", "s", "The same of 99 in 100."),
+    define(Histogram, "p999_s", "s", "The same of 999 in 1000."),
+    define(Histogram, "max_s", "s", "The largest."),
+    define(Histogram, "buckets", "", "The buckets that are not empty, 32 to a doubling."),
+    define(Bucket, "from_s", "s", "The smallest value that belongs to it."),
+    define(Bucket, "to_s", "s", "The smallest above it."),
+    define(Bucket, "samples", "", "How many values belong to it."),
     define(
         Handover,
         "at_s",
@@ -984,6 +1191,12 @@ mod tests {
                 Run => &summary,
                 Flow => &summary["flows"][0],
                 Stall => &summary["stalls"][0],
+                Voice => &summary["voice"][0],
+                VoiceInHandover => &summary["voice"][0]["handovers"][0],
+                Video => &summary["video"][0],
+                Rebuffer => &summary["video"][0]["rebuffers"][0],
+                Histogram => &summary["histograms"][0],
+                Bucket => &summary["histograms"][0]["buckets"][0],
                 Handover => &summary["handovers"][0],
                 FlowInHandover => &summary["handovers"][0]["flows"][0],
                 Roaming => &summary["roaming"],

@@ -1,5 +1,6 @@
 //! What one direction of a flow sent, repeated and delivered.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -8,6 +9,8 @@ use careof_base::{DataRate, Duration, Instant};
 use crate::order::{ArrivalOrder, Place};
 use crate::ranges::SequenceRanges;
 use crate::silence::{STALL, Silence, SilenceMeter, Silences};
+use crate::spread::HistogramSummary;
+use crate::voice::{Call, VoiceMeter, VoiceSummary};
 
 /// Timeouts whose verdict is remembered as open. A sender backs off exponentially, so this many span hours.
 const MOST_OPEN_TIMEOUTS: usize = 64;
@@ -180,6 +183,8 @@ pub struct FlowMetrics {
     order: ArrivalOrder,
     arrived: SequenceRanges,
     open_timeouts: VecDeque<OpenTimeout>,
+    /// Of a voice flow.
+    voice: Option<Box<VoiceMeter>>,
 }
 
 impl Default for FlowMetrics {
@@ -213,7 +218,15 @@ impl FlowMetrics {
             order: ArrivalOrder::default(),
             arrived: SequenceRanges::default(),
             open_timeouts: VecDeque::new(),
+            voice: None,
         }
+    }
+
+    /// The same, of a voice flow: its packets are told by [`on_voice_sent`](Self::on_voice_sent) and
+    /// [`on_voice_arrival`](Self::on_voice_arrival) alone.
+    #[must_use]
+    pub fn with_voice(self, call: Call) -> Self {
+        Self { voice: Some(Box::new(VoiceMeter::new(call))), ..self }
     }
 
     /// The application opened the flow. Only the first call counts.
@@ -293,6 +306,49 @@ impl FlowMetrics {
         }
     }
 
+    /// The sender of a voice flow sent the next packet: says which one it is, counted from 0.
+    pub fn on_voice_sent(&mut self, now: Instant) -> u64 {
+        let number = self.transmissions;
+        self.transmissions += 1;
+        self.counters.segments_sent += 1;
+        if let Some(voice) = &mut self.voice {
+            voice.on_sent(now);
+        }
+        number
+    }
+
+    /// A packet of a voice flow arrived: says how many have, each counted once.
+    pub fn on_voice_arrival(&mut self, now: Instant, number: u64) -> u64 {
+        match self.order.insert(number) {
+            Place::Latest => {}
+            Place::Overtaken => self.counters.out_of_order_arrivals += 1,
+            Place::Copy => self.counters.network_duplicates += 1,
+        }
+        self.counters.segments_arrived = match self.voice.as_mut() {
+            Some(voice) => {
+                voice.on_arrival(now, number);
+                voice.received()
+            }
+            None => self.counters.segments_arrived,
+        };
+        self.counters.segments_arrived
+    }
+
+    /// What was heard of a voice flow called `name` in a run that ends at `end_of_run`; `None` of another one.
+    #[must_use]
+    pub fn voice(&self, name: &str, end_of_run: Instant) -> Option<VoiceSummary> {
+        self.voice.as_ref().map(|voice| voice.summary(name, end_of_run))
+    }
+
+    /// The histograms of the flow called `name`: of the one-way delays of its packets, and of how much those of successive
+    /// packets differ.
+    #[must_use]
+    pub fn histograms(&self, name: &str) -> Vec<HistogramSummary> {
+        let spreads = self.voice.iter().flat_map(|voice| voice.spreads());
+        let named = ["delay", "jitter"].into_iter().zip(spreads);
+        named.filter_map(|(quantity, spread)| HistogramSummary::of(name, quantity, spread)).collect()
+    }
+
     /// The receiving application has got `total_bytes` in order so far. A total that does not grow is ignored.
     pub fn on_delivered(&mut self, now: Instant, total_bytes: u64) {
         if total_bytes > self.counters.bytes_delivered {
@@ -314,6 +370,9 @@ impl FlowMetrics {
 
     /// A handover begins: the silences from here on are counted apart, too. Says how many began before it.
     pub(crate) fn on_handover(&mut self, now: Instant) -> usize {
+        if let Some(voice) = &mut self.voice {
+            voice.on_handover(now);
+        }
         self.silence.on_handover(now)
     }
 

@@ -14,6 +14,7 @@
 extern crate alloc;
 
 mod black_hole;
+mod burst;
 mod definitions;
 mod flow;
 mod handover;
@@ -25,7 +26,10 @@ mod recovery;
 mod roaming;
 mod seconds;
 mod silence;
+mod spread;
 mod summary;
+mod video;
+mod voice;
 
 pub use black_hole::{BlackHoleSummary, BlackHoles, FilteredSummary};
 pub use definitions::{DEFINITIONS, Definition, Section, definitions_markdown};
@@ -39,7 +43,10 @@ pub use ledger::Ledger;
 pub use ranges::SequenceRanges;
 pub use roaming::{RoamingMetrics, RoamingSummary};
 pub use silence::{STALL, Silence, SilenceEnd, Silences};
+pub use spread::{Bucket, HistogramSummary};
 pub use summary::{
     CaptureSummary, FlowSummary, LinkSummary, MicroMobilitySummary, MobilitySummary, MultipathSummary,
     PacketSummary, PathSummary, ProbeSummary, StallSummary, Summary, TcpSummary, World, summary_json,
 };
+pub use video::{Rebuffering, VideoSummary};
+pub use voice::{Call, Impairment, VoiceHandoverSummary, VoiceSummary};

@@ -1,6 +1,5 @@
 //! The handovers of many mobile nodes, counted and spread out instead of listed: memory does not grow with time.
 
-use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -8,68 +7,7 @@ use careof_base::{Duration, Instant};
 use serde::Serialize;
 
 use crate::seconds::optional_span;
-
-/// Buckets to a doubling: a median is right to 1/64, under two per cent.
-const STEPS: u64 = 32;
-const BUCKETS: usize = 60 * STEPS as usize;
-
-/// How a duration is distributed: exactly its extremes, its median to the width of a bucket.
-#[derive(Clone, Debug)]
-struct Spread {
-    buckets: Box<[u64]>,
-    count: u64,
-    min: Duration,
-    max: Duration,
-}
-
-impl Spread {
-    fn new() -> Self {
-        let buckets = vec![0; BUCKETS].into_boxed_slice();
-        Self { buckets, count: 0, min: Duration::MAX, max: Duration::ZERO }
-    }
-
-    /// The bucket of `nanos`: one each below [`STEPS`], from there on [`STEPS`] to a doubling.
-    fn bucket(nanos: u64) -> usize {
-        let doublings = u64::from((nanos / STEPS).checked_ilog2().map_or(0, |log| log + 1));
-        let within = if doublings == 0 { nanos } else { (nanos >> (doublings - 1)) - STEPS };
-        (doublings * STEPS + within) as usize
-    }
-
-    /// The middle of a bucket.
-    fn middle(bucket: usize) -> u64 {
-        let (doublings, within) = (bucket as u64 / STEPS, bucket as u64 % STEPS);
-        match doublings.checked_sub(1) {
-            None => within,
-            Some(shift) => ((STEPS + within) << shift) + (1 << shift) / 2,
-        }
-    }
-
-    fn add(&mut self, span: Duration) {
-        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        if let Some(bucket) = self.buckets.get_mut(Self::bucket(nanos)) {
-            *bucket += 1;
-        }
-        self.count += 1;
-        self.min = self.min.min(span);
-        self.max = self.max.max(span);
-    }
-
-    fn extremes(&self) -> [Option<Duration>; 2] {
-        [self.min, self.max].map(|span| (self.count > 0).then_some(span))
-    }
-
-    /// The middle of the bucket that holds the lower median.
-    fn median(&self) -> Option<Duration> {
-        let rank = self.count.checked_sub(1)? / 2;
-        let mut below = 0;
-        let holds = |count: &u64| {
-            below += count;
-            below > rank
-        };
-        let bucket = self.buckets.iter().position(holds)?;
-        Some(Duration::from_nanos(Self::middle(bucket)).clamp(self.min, self.max))
-    }
-}
+use crate::spread::Spread;
 
 /// What is known of one mobile node between two handovers.
 #[derive(Clone, Copy, Debug)]

@@ -14,6 +14,9 @@ use crate::ledger::Ledger;
 use crate::roaming::RoamingSummary;
 use crate::seconds::{optional_instant, optional_span, span};
 use crate::silence::Silence;
+use crate::spread::HistogramSummary;
+use crate::video::VideoSummary;
+use crate::voice::VoiceSummary;
 
 /// Which world a run took place in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -41,6 +44,12 @@ impl TcpSummary {
     #[must_use]
     pub fn quic(congestion: &str) -> Self {
         Self { profile: Some("quic".into()), variant: congestion.into(), rto: "rfc9002".into() }
+    }
+
+    /// Of a flow over UDP alone, which repeats nothing.
+    #[must_use]
+    pub fn udp() -> Self {
+        Self { profile: Some("udp".into()), variant: "none".into(), rto: "none".into() }
     }
 }
 
@@ -485,6 +494,15 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// The stalls of all flows, in order of time.
     pub stalls: Vec<StallSummary>,
+    /// What was heard of voice flows; without any there is no such key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub voice: Vec<VoiceSummary>,
+    /// What was seen of films; without any there is no such key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub video: Vec<VideoSummary>,
+    /// How delays and jitter are spread, of flows of which that is measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub histograms: Vec<HistogramSummary>,
     /// The handovers in order.
     pub handovers: Vec<HandoverSummary>,
     /// The handovers of many mobile nodes; `None` where one moves, or nobody.
@@ -532,6 +550,21 @@ pub(crate) mod tests {
     use crate::handover::{Direction, Handover, HandoverMetrics, NewPath, PathRate};
     use alloc::vec;
     use careof_base::DataRate;
+
+    /// A voice flow of which a packet came, before a handover.
+    fn call() -> FlowMetrics {
+        let mut metrics = FlowMetrics::new().with_voice(crate::Call {
+            codec: None,
+            interval: Duration::from_millis(20),
+            buffer: Duration::from_millis(60),
+            coding_delay: Duration::from_millis(20),
+            impairment: None,
+        });
+        let number = metrics.on_voice_sent(Instant::from_secs(1));
+        metrics.on_voice_arrival(Instant::from_millis(1010), number);
+        metrics.on_handover(Instant::from_secs(12));
+        metrics
+    }
 
     pub(crate) fn example() -> Summary {
         let mut flow = FlowMetrics::new();
@@ -583,6 +616,12 @@ pub(crate) mod tests {
             stall_threshold: Duration::from_secs(1),
             flows: vec![FlowSummary::new("download", ["correspondent", "mobile"], "bulk", tcp, &flow, end)],
             stalls: StallSummary::of([("download", &flow)], end),
+            voice: call().voice("call", end).into_iter().collect(),
+            video: vec![VideoSummary {
+                rebuffers: vec![crate::Rebuffering { begin: end, length: Duration::ZERO }],
+                ..VideoSummary::default()
+            }],
+            histograms: call().histograms("call"),
             handovers: handovers.finish(end, core::slice::from_ref(&flow)),
             roaming: Some(RoamingSummary::default()),
             micro_mobility: Some(MicroMobilitySummary::default()),

@@ -23,13 +23,15 @@ pub const fn port(id: FlowId, side: Side) -> u16 {
 #[must_use]
 pub fn measured_senders(workload: &Traffic) -> &'static [Side] {
     match workload {
-        Traffic::Bulk { .. } | Traffic::Paced { .. } => &[Side::Opener],
-        Traffic::RequestResponse { .. } => &[Side::Acceptor, Side::Opener],
+        Traffic::Bulk { .. } | Traffic::Paced { .. } | Traffic::OnOff(_) | Traffic::Voice(_) => {
+            &[Side::Opener]
+        }
+        Traffic::RequestResponse { .. } | Traffic::Video(_) => &[Side::Acceptor, Side::Opener],
         Traffic::Command | Traffic::Probe { .. } => &[],
     }
 }
 
-/// The first direction of data has the flow's name; the requests of a request-response flow are the second.
+/// The first direction of data has the flow's name; the requests of a flow that asks are the second.
 #[must_use]
 pub fn measured_name(flow: &str, rank: usize) -> String {
     if rank == 0 { flow.to_owned() } else { format!("{flow}.requests") }
@@ -54,7 +56,16 @@ pub const fn kind(workload: &Traffic) -> &'static str {
         Traffic::Bulk { .. } => "bulk",
         Traffic::RequestResponse { .. } => "request-response",
         Traffic::Paced { .. } => "paced",
+        Traffic::OnOff(_) => "on-off",
+        Traffic::Voice(_) => "voice",
+        Traffic::Video(_) => "video",
         Traffic::Command => "command",
         Traffic::Probe { .. } => "probe",
     }
+}
+
+/// The name of the random stream from which the applications of a flow draw, in either world.
+#[must_use]
+pub fn workload_stream(flow: &str) -> String {
+    format!("flow.{flow}.workload")
 }

@@ -31,6 +31,7 @@ mod micro_mobility;
 mod mobile_ipv6;
 mod multipath;
 mod observation;
+mod on_off;
 mod overview;
 mod own_address;
 mod path;
@@ -40,6 +41,8 @@ mod room;
 mod script;
 mod sequence;
 mod topology;
+mod video;
+mod voice;
 mod walk;
 mod workload;
 
@@ -53,7 +56,7 @@ pub use dhcp::{DhcpPlan, dhcp};
 pub use digest::{Digest, of_bytes};
 pub use event_text::{acquired_text, arp_text, binding_text, handover_comment, handover_text, visitor_text};
 pub use fast_handover::{AccessPointPlan, FastHandoverPlan, fast_handover};
-pub use flow::{FlowId, kind, measured_name, measured_senders, port, stall_threshold};
+pub use flow::{FlowId, kind, measured_name, measured_senders, port, stall_threshold, workload_stream};
 pub use hierarchical::AnchorPointPlace;
 pub use layout::{lay_out, names, stream};
 pub use locator::{Cells, Ipv6Plan, Locator, Plan, Subnet};
@@ -81,5 +84,7 @@ pub use topology::{
     Cable, Cell, FleetNetwork, Home, HomeNetwork, Homes, Interface, InterfaceIndex, NodeId, OneWayId, Place,
     Route, Topology, down_of, up_of,
 };
+pub use video::Player;
+pub use voice::{RtpFlow, call};
 pub use walk::{Itinerary, WalkStep, walk};
 pub use workload::{Ask, Side, Workload};

@@ -1,7 +1,10 @@
-//! What applications do with a connection: bulk, request/response, paced.
+//! What applications do with a connection: bulk, request/response, paced, on-off; and when they send packets of voice.
 
-use careof_base::{Duration, Instant};
-use careof_scenario::Workload as Traffic;
+use careof_base::{Duration, Instant, RandomStream};
+use careof_scenario::{OnOff, Video, Workload as Traffic};
+
+use crate::on_off::{Bursts, Step};
+use crate::video::Player;
 
 /// The end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +36,7 @@ impl Side {
 /// What an application asks of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Write this many bytes; `u64::MAX` is without end.
+    /// Write this many bytes; `u64::MAX` is without end. Of a voice flow: send the next packet, with so many.
     Write(Side, u64),
     /// No more will be written.
     Close(Side),
@@ -46,18 +49,40 @@ pub enum Ask {
 pub struct Workload {
     traffic: Traffic,
     stop: Option<Instant>,
-    /// Requests asked, or bytes of paced messages written.
+    /// Requests asked, or bytes of messages and bursts written.
     asked: u64,
     answered: u64,
     next_message: Option<Instant>,
     stopped: bool,
     cut_short: bool,
+    /// Of an on-off flow.
+    bursts: Option<Bursts>,
+    /// Of a film.
+    player: Option<Box<Player>>,
 }
 
 impl Workload {
-    /// Applications that exchange `traffic` until `stop`.
-    pub fn new(traffic: Traffic, stop: Option<Instant>) -> Self {
-        Self { traffic, stop, asked: 0, answered: 0, next_message: None, stopped: false, cut_short: false }
+    /// Applications that exchange `traffic` until `stop`, and draw what is to be drawn from `random`.
+    pub fn new(traffic: Traffic, stop: Option<Instant>, random: RandomStream) -> Self {
+        let bursts = match traffic {
+            Traffic::OnOff(on_off) => Some(Bursts::new(on_off, random)),
+            _ => None,
+        };
+        let player = match traffic {
+            Traffic::Video(video) => Some(Box::new(Player::new(video))),
+            _ => None,
+        };
+        Self {
+            traffic,
+            stop,
+            asked: 0,
+            answered: 0,
+            next_message: None,
+            stopped: false,
+            cut_short: false,
+            bursts,
+            player,
+        }
     }
 
     /// The opener's connection is established.
@@ -68,12 +93,19 @@ impl Workload {
             Traffic::Bulk { size: Some(size) } => {
                 [Some(Ask::Write(Side::Opener, size)), Some(Ask::Close(Side::Opener))]
             }
+            Traffic::Video(video) => {
+                if let Some(player) = &mut self.player {
+                    player.open(now);
+                }
+                self.asked = 1;
+                [Some(Ask::Write(Side::Opener, video.request)), None]
+            }
             Traffic::RequestResponse { request, .. } => {
                 self.asked = 1;
                 [Some(Ask::Write(Side::Opener, request)), None]
             }
             Traffic::Command | Traffic::Probe { .. } => [None, None],
-            Traffic::Paced { .. } => {
+            Traffic::Paced { .. } | Traffic::OnOff(_) | Traffic::Voice(_) => {
                 self.next_message = Some(now);
                 [None, None]
             }
@@ -93,6 +125,15 @@ impl Workload {
             Traffic::Paced { message, size, .. } => {
                 [self.asked.max(size.map_or(message, |size| size.min(message))), 0]
             }
+            // Bursts are known when they come.
+            Traffic::OnOff(_) => [self.asked.max(1), 0],
+            Traffic::Video(video) => {
+                let segments = self.player.as_ref().map_or(0, |player| player.wanted());
+                let first = video.segment_bytes(0);
+                [video.request.saturating_mul(self.asked.max(1)), segments.max(first)]
+            }
+            // There is always more to be said.
+            Traffic::Voice(_) => [u64::MAX, 0],
             // What a program wants is not known.
             Traffic::Command | Traffic::Probe { .. } => [0, 0],
         }
@@ -100,11 +141,27 @@ impl Workload {
 
     /// Whether what is received changes what is said next.
     pub fn is_dialogue(&self) -> bool {
-        matches!(self.traffic, Traffic::RequestResponse { .. })
+        match &self.bursts {
+            Some(bursts) => bursts.wait_for_arrival(),
+            None => matches!(self.traffic, Traffic::RequestResponse { .. } | Traffic::Video(_)),
+        }
     }
 
     /// `side` has received `total` bytes in order since the beginning.
     pub fn received(&mut self, now: Instant, side: Side, total: u64) -> Option<Ask> {
+        if let Some(bursts) = &mut self.bursts {
+            if side == Side::Acceptor && self.next_message.is_none() && !self.stopped && total >= self.asked {
+                let Some(pause) = bursts.arrived(self.asked) else {
+                    self.stopped = true;
+                    return Some(Ask::Close(Side::Opener));
+                };
+                self.next_message = Some(now + pause);
+            }
+            return None;
+        }
+        if let Traffic::Video(video) = self.traffic {
+            return self.received_video(now, side, total, video.request);
+        }
         let Traffic::RequestResponse { request, response, think, count } = self.traffic else { return None };
         match side {
             Side::Acceptor if total >= request.saturating_mul(self.answered + 1) => {
@@ -125,6 +182,36 @@ impl Workload {
         }
     }
 
+    /// The same of a film.
+    fn received_video(&mut self, now: Instant, side: Side, total: u64, request: u64) -> Option<Ask> {
+        let player = self.player.as_mut()?;
+        if side == Side::Acceptor {
+            let is_asked = self.answered < self.asked && total >= request.saturating_mul(self.asked);
+            return is_asked.then(|| {
+                self.answered = self.asked;
+                Ask::Write(Side::Acceptor, player.asked_bytes())
+            });
+        }
+        if self.stopped {
+            return None;
+        }
+        if player.received(now, total) {
+            self.asked += 1;
+            return Some(Ask::Write(Side::Opener, request));
+        }
+        if player.has_everything() {
+            self.stopped = true;
+            return Some(Ask::Close(Side::Opener));
+        }
+        None
+    }
+
+    /// The player of a film.
+    #[must_use]
+    pub fn player(&self) -> Option<&Player> {
+        self.player.as_deref()
+    }
+
     /// Whether it is to have stopped by `now`.
     pub fn is_past(&self, now: Instant) -> bool {
         self.stop.is_some_and(|stop| stop <= now)
@@ -137,6 +224,9 @@ impl Workload {
             Traffic::Bulk { size: None }
                 | Traffic::RequestResponse { count: None, .. }
                 | Traffic::Paced { size: None, .. }
+                | Traffic::OnOff(OnOff { size: None, .. })
+                | Traffic::Voice(_)
+                | Traffic::Video(Video { segments: None, .. })
         )
     }
 
@@ -155,7 +245,8 @@ impl Workload {
         if self.stopped {
             return None;
         }
-        match (self.next_message, self.stop) {
+        let of_player = self.player.as_ref().and_then(|player| player.next_timeout());
+        match (self.next_message.or(of_player), self.stop) {
             (Some(message), Some(stop)) => Some(message.min(stop)),
             (message, stop) => message.or(stop),
         }
@@ -168,9 +259,30 @@ impl Workload {
         }
         if self.stop.is_some_and(|stop| stop <= now) {
             self.stopped = true;
+            if let Some(player) = &mut self.player {
+                player.stop(now);
+            }
             return Some(Ask::Stop(Side::Opener));
         }
+        if let (Some(player), Traffic::Video(video)) = (&mut self.player, self.traffic) {
+            let is_due = player.next_timeout().is_some_and(|due| due <= now);
+            if !is_due || !player.handle_timeout(now) {
+                return None;
+            }
+            self.asked += 1;
+            return Some(Ask::Write(Side::Opener, video.request));
+        }
         let due = self.next_message.filter(|due| *due <= now)?;
+        if let Some(bursts) = &mut self.bursts {
+            let Step { bytes, next } = bursts.step(due, self.asked);
+            self.next_message = next;
+            if bytes == 0 {
+                self.stopped = true;
+                return Some(Ask::Close(Side::Opener));
+            }
+            self.asked += bytes;
+            return Some(Ask::Write(Side::Opener, bytes));
+        }
         match self.traffic {
             Traffic::Paced { rate, message, size } => {
                 let left = size.map_or(u64::MAX, |size| size.saturating_sub(self.asked));
@@ -188,7 +300,17 @@ impl Workload {
                 self.asked += 1;
                 Some(Ask::Write(Side::Opener, request))
             }
-            Traffic::Bulk { .. } | Traffic::Command | Traffic::Probe { .. } => None,
+            Traffic::Voice(voice) => {
+                let payload = u64::from(voice.payload);
+                self.asked += payload;
+                self.next_message = Some(due + voice.interval);
+                Some(Ask::Write(Side::Opener, payload))
+            }
+            Traffic::Bulk { .. }
+            | Traffic::OnOff(_)
+            | Traffic::Video(_)
+            | Traffic::Command
+            | Traffic::Probe { .. } => None,
         }
     }
 }
@@ -197,9 +319,14 @@ impl Workload {
 mod tests {
     use super::*;
     use careof_base::DataRate;
+    use careof_scenario::{Burst, Law};
 
     fn at(ms: u64) -> Instant {
         Instant::from_millis(ms)
+    }
+
+    fn random() -> RandomStream {
+        RandomStream::new(1, 0, "flow.x.workload")
     }
 
     #[test]
@@ -210,7 +337,7 @@ mod tests {
             think: Duration::from_millis(50),
             count: Some(2),
         };
-        let mut work = Workload::new(traffic, None);
+        let mut work = Workload::new(traffic, None, random());
         assert_eq!(work.wanted(), [100, 1000]);
         assert_eq!(work.connected(at(0)), [Some(Ask::Write(Side::Opener, 100)), None]);
         assert_eq!(work.received(at(5), Side::Acceptor, 99), None);
@@ -229,7 +356,7 @@ mod tests {
     fn paced_messages_keep_their_beat_and_stop() {
         let traffic =
             Traffic::Paced { rate: DataRate::from_kilobits_per_second(64), message: 160, size: None };
-        let mut work = Workload::new(traffic, Some(at(50)));
+        let mut work = Workload::new(traffic, Some(at(50)), random());
         assert_eq!(work.connected(at(3)), [None, None]);
         for (number, due) in [(1, 3), (2, 23), (3, 43)] {
             assert_eq!(work.next_timeout(), Some(at(due)));
@@ -240,5 +367,82 @@ mod tests {
         assert_eq!(work.handle_timeout(at(50)), Some(Ask::Stop(Side::Opener)));
         assert!(work.is_endless() && work.is_past(at(50)));
         assert_eq!(work.next_timeout(), None);
+    }
+
+    fn on_off(burst: Burst, size: Option<u64>) -> Traffic {
+        let pause = Duration::from_millis(300);
+        Traffic::OnOff(OnOff { burst, burst_law: Law::Fixed, pause, pause_law: Law::Fixed, size })
+    }
+
+    #[test]
+    fn a_pause_begins_when_a_burst_of_bytes_has_arrived() {
+        let mut work = Workload::new(on_off(Burst::Bytes(1000), Some(1500)), None, random());
+        assert_eq!(work.connected(at(10)), [None, None]);
+        assert_eq!(work.handle_timeout(at(10)), Some(Ask::Write(Side::Opener, 1000)));
+        assert_eq!((work.next_timeout(), work.wanted()), (None, [1000, 0]));
+        assert!(work.is_dialogue() && !work.is_endless());
+        assert_eq!(work.received(at(50), Side::Acceptor, 999), None);
+        assert_eq!(work.next_timeout(), None);
+        assert_eq!(work.received(at(60), Side::Acceptor, 1000), None);
+        assert_eq!(work.next_timeout(), Some(at(360)));
+        assert_eq!(work.handle_timeout(at(360)), Some(Ask::Write(Side::Opener, 500)), "what is left");
+        assert_eq!(work.received(at(400), Side::Acceptor, 1500), Some(Ask::Close(Side::Opener)));
+        assert_eq!(work.next_timeout(), None);
+    }
+
+    #[test]
+    fn a_burst_of_some_time_writes_messages_at_its_rate_and_pauses_whatever_arrives() {
+        let burst = Burst::Time {
+            span: Duration::from_millis(50),
+            rate: DataRate::from_kilobits_per_second(64),
+            message: 160,
+        };
+        let mut work = Workload::new(on_off(burst, Some(800)), None, random());
+        assert_eq!(work.connected(at(0)), [None, None]);
+        assert!(!work.is_dialogue());
+        // One each 20 ms for 50 ms, then nothing until 50 + 300 ms.
+        for due in [0, 20, 40, 350, 370] {
+            assert_eq!(work.next_timeout(), Some(at(due)));
+            assert_eq!(work.handle_timeout(at(due)), Some(Ask::Write(Side::Opener, 160)));
+        }
+        assert_eq!(work.handle_timeout(at(390)), Some(Ask::Close(Side::Opener)), "800 bytes are written");
+        assert_eq!(work.next_timeout(), None);
+    }
+
+    #[test]
+    fn drawn_bursts_have_their_mean_and_repeat_with_their_seed() {
+        let draw = |law: Law, run: u64| {
+            let traffic = Traffic::OnOff(OnOff {
+                burst: Burst::Bytes(10_000),
+                burst_law: law,
+                pause: Duration::from_secs(1),
+                pause_law: law,
+                size: None,
+            });
+            let mut work = Workload::new(traffic, None, RandomStream::new(1, run, "flow.x.workload"));
+            let (mut now, mut bursts, mut paused) = (at(0), Vec::new(), Duration::ZERO);
+            work.connected(now);
+            for _ in 0..20_000 {
+                let Some(Ask::Write(Side::Opener, bytes)) = work.handle_timeout(now) else { panic!() };
+                bursts.push(bytes);
+                work.received(now, Side::Acceptor, work.wanted()[0]);
+                let next = work.next_timeout().unwrap();
+                paused += next - now;
+                now = next;
+            }
+            let mean = bursts.iter().sum::<u64>() as f64 / bursts.len() as f64;
+            (mean, paused.as_secs_f64() / bursts.len() as f64, bursts)
+        };
+        // The deviation of the mean of 20,000 is 0.7 % of it (exponential), and 0.4 % (Pareto of shape 3, whose deviation
+        // is its mean over the root of 3): five of them.
+        for law in [Law::Exponential, Law::Pareto(3.0)] {
+            let (bytes, pause, first) = draw(law, 0);
+            assert!((bytes / 10_000.0 - 1.0).abs() < 0.035, "{law:?}: {bytes}");
+            assert!((pause - 1.0).abs() < 0.035, "{law:?}: {pause}");
+            assert_eq!(first, draw(law, 0).2);
+            assert_ne!(first, draw(law, 1).2);
+        }
+        // A Pareto distribution of shape 3 and mean 1 has nothing below 2/3.
+        assert!(draw(Law::Pareto(3.0), 0).2.into_iter().all(|bytes| bytes >= 6_666));
     }
 }

@@ -1,6 +1,6 @@
 //! `[[flow]]`.
 
-use careof_base::{DataRate, Duration};
+use careof_base::Duration;
 
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
@@ -8,10 +8,10 @@ use crate::mobility::Reference;
 use crate::model::{Programs, Workload};
 use crate::mptcp::{MptcpDraft, mptcp};
 use crate::quic::{QuicDraft, quic};
-use crate::reference::FLOW;
+use crate::reference::flow::FLOW;
 use crate::tcp::{TcpDraft, tcp};
 use crate::tree::Value;
-use crate::words::{ReadWord as _, WorkloadKind};
+use crate::workload::workload;
 
 /// A table stands for no more flows than this: each has a port of its own.
 const MOST_FLOWS: u64 = 10_000;
@@ -151,92 +151,8 @@ fn times(
     (start, stop)
 }
 
-fn workload<'a>(reader: &Reader<'a>, problems: &mut Problems) -> Option<Work<'a>> {
-    const ASKED: [&str; 4] = ["request", "response", "think", "requests"];
-    const PACED: [&str; 2] = ["rate", "message"];
-    const PROGRAMS: [&str; 2] = ["command", "server"];
-    let kind = match reader.get("kind") {
-        Some(field) => field.word(problems)?,
-        None if reader.get("command").is_some() => WorkloadKind::Command,
-        None => WorkloadKind::Bulk,
-    };
-    if kind != WorkloadKind::RequestResponse {
-        reader.refuse(&ASKED, "it belongs to kind = \"request-response\"", problems);
-    }
-    if kind != WorkloadKind::Paced {
-        reader.refuse(&PACED, "it belongs to kind = \"paced\"", problems);
-    }
-    if kind != WorkloadKind::Command {
-        reader.refuse(&PROGRAMS, "it belongs to kind = \"command\"", problems);
-    }
-    if kind != WorkloadKind::Probe {
-        reader.refuse(&["link"], "it belongs to kind = \"probe\"", problems);
-    }
-    match kind {
-        WorkloadKind::Command => {
-            reader.refuse(&["size"], "the program decides how much it sends", problems);
-            return programs(reader, problems).map(Work::Programs);
-        }
-        WorkloadKind::Probe => {
-            reader.refuse(&["size", "tcp", "quic", "mptcp"], "a probe sends packets of its own", problems);
-            let link = match reader.get("link") {
-                Some(field) => Some(Reference::read(&field, problems)?),
-                None => None,
-            };
-            return Some(Work::Probe(link));
-        }
-        WorkloadKind::Bulk | WorkloadKind::RequestResponse | WorkloadKind::Paced => {}
-    }
-    model(reader, kind, problems).map(Work::Model)
-}
-
-fn model(reader: &Reader<'_>, kind: WorkloadKind, problems: &mut Problems) -> Option<Workload> {
-    // A size that is given and wrong must not pass for none.
-    let size = |problems: &mut Problems| match reader.get("size") {
-        Some(field) => field.size(problems).map(Some),
-        None => Some(None),
-    };
-    match kind {
-        WorkloadKind::Command | WorkloadKind::Probe => None,
-        WorkloadKind::Bulk => Some(Workload::Bulk { size: size(problems)? }),
-        WorkloadKind::Paced => {
-            let size = size(problems);
-            let rate = reader
-                .require("rate", "a paced flow needs its rate: rate = \"64 kbit/s\"", problems)
-                .and_then(|field| positive_rate(&field, problems));
-            let message = reader
-                .require("message", "a paced flow needs the size of a message: message = \"160 B\"", problems)
-                .and_then(|field| field.size(problems));
-            Some(Workload::Paced { rate: rate?, message: message?, size: size? })
-        }
-        WorkloadKind::RequestResponse => {
-            let reason = "a request-response flow counts its requests: requests = 10";
-            reader.refuse(&["size"], reason, problems);
-            let mut part = |key: &str, expected: &str| {
-                reader.require(key, expected, problems).and_then(|field| field.size(problems))
-            };
-            let request = part("request", "it needs the size of a request: request = \"400 B\"");
-            let response = part("response", "it needs the size of a response: response = \"30 kB\"");
-            let think = reader.get("think").map_or(Some(Duration::ZERO), |field| field.duration(problems));
-            let count = match reader.get("requests") {
-                Some(field) if matches!(&field.node.value, Value::Text(text) if text == "endless") => {
-                    Some(None)
-                }
-                Some(field) => field.integer(1, u64::MAX, problems).map(Some),
-                None => Some(None),
-            };
-            Some(Workload::RequestResponse {
-                request: request?,
-                response: response?,
-                think: think?,
-                count: count?,
-            })
-        }
-    }
-}
-
 /// The programs of a flow that runs some.
-fn programs(reader: &Reader<'_>, problems: &mut Problems) -> Option<ProgramsDraft> {
+pub(crate) fn programs(reader: &Reader<'_>, problems: &mut Problems) -> Option<ProgramsDraft> {
     let expected = "such a flow needs its program: command = \"iperf3 -c {correspondent}\"";
     let command = reader.require("command", expected, problems)?;
     let mut places = vec![(command.node.origin, command.path.clone())];
@@ -291,13 +207,4 @@ fn split(text: &str) -> Option<Vec<String>> {
     }
     words.extend(word);
     quote.is_none().then_some(words)
-}
-
-fn positive_rate(field: &Field<'_>, problems: &mut Problems) -> Option<DataRate> {
-    let rate = field.rate(problems)?;
-    if rate == DataRate::ZERO {
-        field.wrong("it must be above zero", None, problems);
-        return None;
-    }
-    Some(rate)
 }

@@ -10,7 +10,7 @@ use crate::mobility::usual_early_requests;
 use crate::model::{
     AnchorPoint, AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, FastHandover, Flow,
     Handover, Hierarchy, IpVersion, KnownRate, Link, LinkId, MobileNode, Mobility, Mptcp, Node, NodeId,
-    PoissonHandovers, Protocol, Quic, Scenario, Tcp, TraceFile, Unreachability, Workload,
+    PoissonHandovers, Protocol, Quic, Scenario, Tcp, TraceFile, Unreachability,
 };
 use crate::resolve::{HOME_AGENT, MOBILE};
 
@@ -86,6 +86,7 @@ mod assist;
 mod medium;
 mod micro_mobility;
 mod multipath;
+mod workload;
 
 impl Scenario {
     /// The scenario as one line of JSON: every default filled in, keys in a fixed order, units in their names.
@@ -558,37 +559,14 @@ fn flow(scenario: &Scenario, flow: &Flow) -> Json {
 }
 
 fn one_flow(scenario: &Scenario, flow: &Flow) -> Json {
-    let programs = flow.programs.as_ref();
-    let words = |words: &[String]| words.iter().map(String::as_str).collect::<Json>();
     let mut json = object! {
         "name": flow.name.as_str(),
         "from": scenario.node_name(flow.from),
         "to": scenario.node_name(flow.to),
         "start_ns": flow.start,
         "stop_ns": flow.stop,
-        "workload": match flow.workload {
-            Workload::Bulk { size } => object! { "kind": "bulk", "size_bytes": size },
-            Workload::RequestResponse { request, response, think, count } => object! {
-                "kind": "request-response",
-                "request_bytes": request,
-                "response_bytes": response,
-                "think_ns": think,
-                "count": count,
-            },
-            Workload::Paced { rate, message, size } => object! {
-                "kind": "paced",
-                "rate_bps": rate.bits_per_second(),
-                "message_bytes": message,
-                "size_bytes": size,
-            },
-            Workload::Command => object! {
-                "kind": "command",
-                "command": programs.map(|programs| words(&programs.command)),
-                "server": programs.and_then(|programs| programs.server.as_deref()).map(words),
-            },
-            Workload::Probe { link } => object! { "kind": "probe", "link": scenario.link_name(link) },
-        },
-        "tcp": flow.quic.is_none().then(|| tcp(&flow.tcp)),
+        "workload": workload::workload(scenario, flow),
+        "tcp": flow.is_over_tcp().then(|| tcp(&flow.tcp)),
     };
     // What is not asked for leaves no trace, so that a scenario without it keeps its digest.
     if let (Json::Object(entries), Some(quic)) = (&mut json, &flow.quic) {

@@ -60,20 +60,22 @@ mod trace;
 pub mod units;
 mod walk;
 mod words;
+mod workload;
 
 pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors as ScenarioErrors};
 use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
-    AdvisedBy, Algorithm, AnchorPoint, Assist, AssistException, AssistPlace, BandwidthSource, BuildingBlocks,
-    CandidateBuffer, CandidateSet, CareOf, CellularHandover, ClientCheck, CopyNumber, Destination, Dhcp,
-    Discovery, Dispersion, DuplicateAddressDetection, Encapsulation, FastHandover, Fleet, Flow, Freeze,
-    Handover, HandoverStyle, Hierarchy, IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId,
-    MapSelection, Medium, MediumId, MicroMobility, MicroProtocol, MobileNode, Mobility, MovementDetection,
-    Mptcp, Multipath, Node, NodeId, PathLink, PathRule, PathScheme, Placed, PoissonHandovers, PolicyRule,
-    Programs, Protocol, QueuedFate, Quic, RelayLink, Replay, Resequencing, Role, Round, Routing,
-    RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Treatment, Trigger, Trust,
-    Unreachability, Uplink, Walk, WhenFull, Workload,
+    Adaptation, AdvisedBy, Algorithm, AnchorPoint, Assist, AssistException, AssistPlace, BandwidthSource,
+    BuildingBlocks, Burst, CandidateBuffer, CandidateSet, CareOf, CellularHandover, ClientCheck, Codec,
+    CopyNumber, Destination, Dhcp, Discovery, Dispersion, DuplicateAddressDetection, Encapsulation,
+    FastHandover, Fleet, Flow, Freeze, Handover, HandoverStyle, Hierarchy, IpVersion, KernelProfile,
+    KernelTcp, KnownRate, Ladder, Law, Link, LinkId, MapSelection, Medium, MediumId, MicroMobility,
+    MicroProtocol, MobileNode, Mobility, MovementDetection, Mptcp, Multipath, Node, NodeId, OnOff, PathLink,
+    PathRule, PathScheme, Placed, PoissonHandovers, PolicyRule, Programs, Protocol, QueuedFate, Quic,
+    RelayLink, Replay, Resequencing, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario, Split,
+    StartDelay, Tcp, TcpCm, TraceFile, Treatment, Trigger, Trust, Unreachability, Uplink, Video, Voice, Walk,
+    WhenFull, Workload,
 };
 pub use prefix::Prefix;
 pub use presets::{Preset, preset, presets, presets_json};

@@ -14,6 +14,7 @@ mod hierarchy;
 mod micro_mobility;
 mod mptcp;
 mod multipath;
+mod workload;
 
 pub use assist::{
     AdvisedBy, Assist, AssistException, AssistPlace, BandwidthSource, Freeze, Placed, RtoFastDecrease,
@@ -31,6 +32,7 @@ pub use mptcp::Mptcp;
 pub use multipath::{
     Dispersion, Multipath, PathLink, PathRule, RelayLink, Resequencing, Treatment, Trust, Uplink,
 };
+pub use workload::{Adaptation, Burst, Codec, Ladder, Law, OnOff, Video, Voice, Workload};
 
 /// Everything a run needs to know.
 ///
@@ -622,7 +624,7 @@ pub enum QueuedFate {
     Duplicate,
 }
 
-/// A connection of TCP, Multipath TCP or QUIC and what it carries.
+/// A connection of TCP, Multipath TCP or QUIC and what it carries, or packets of RTP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Letters, digits, `-` and `_`.
@@ -639,7 +641,7 @@ pub struct Flow {
     pub workload: Workload,
     /// The programs of [`Workload::Command`].
     pub programs: Option<Programs>,
-    /// Both ends' TCP; of no meaning with [`Flow::quic`].
+    /// Both ends' TCP; of no meaning with [`Flow::quic`] and for [`Workload::Voice`].
     pub tcp: Tcp,
     /// Both ends' QUIC, where the flow is carried by it.
     pub quic: Option<Quic>,
@@ -658,41 +660,12 @@ pub struct Programs {
     pub server: Option<Vec<String>>,
 }
 
-/// What the application does with a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// `from` writes as fast as TCP takes it.
-    Bulk {
-        /// Bytes in all, at least 1; `None` is without end.
-        size: Option<u64>,
-    },
-    /// `from` asks, `to` answers, `from` thinks.
-    RequestResponse {
-        /// Bytes of a request, at least 1.
-        request: u64,
-        /// Bytes of a response, at least 1.
-        response: u64,
-        /// From the last byte of a response to the next request.
-        think: Duration,
-        /// Requests in all, at least 1; `None` is without end.
-        count: Option<u64>,
-    },
-    /// `from` writes messages at an even pace, whatever TCP makes of it.
-    Paced {
-        /// Of the application's bytes, above zero.
-        rate: DataRate,
-        /// Bytes of a message, at least 1; one is written every `message` · 8 / `rate`.
-        message: u64,
-        /// Bytes in all, at least 1; `None` is without end.
-        size: Option<u64>,
-    },
-    /// Programs do what they do. Only on Linux hosts.
-    Command,
-    /// Nothing: the delay and the rate of a link between the two nodes are measured. Only on Linux hosts.
-    Probe {
-        /// The link.
-        link: LinkId,
-    },
+impl Flow {
+    /// Whether its packets are segments of TCP, as far as the scenario decides that: programs have sockets of their own.
+    #[must_use]
+    pub const fn is_over_tcp(&self) -> bool {
+        self.quic.is_none() && !matches!(self.workload, Workload::Voice(_))
+    }
 }
 
 impl Programs {

@@ -6,6 +6,7 @@ pub(crate) mod assist;
 pub(crate) mod dhcp;
 pub(crate) mod discovery;
 pub(crate) mod fast_handover;
+pub(crate) mod flow;
 pub(crate) mod link;
 pub(crate) mod link_layer;
 pub(crate) mod medium;
@@ -462,103 +463,6 @@ it takes the new path) and `\"duplicate\"` (both) are known words that no world 
     ],
 };
 
-pub(crate) static FLOW: Section = Section {
-    heading: "`[[flow]]`",
-    noun: "a flow",
-    intro: "One table for each connection, of TCP, Multipath TCP or QUIC, and what it carries. A table whose `from` or `to` is a pattern stands for one \
-connection for each node of it, called `NAME-1`, `NAME-2`, …: `from = \"correspondent\", to = \"mobile-*\"`. Two patterns are \
-joined node by node: `from = \"sender-*\", to = \"receiver-*\"`. With `count` it stands for as many connections between the same two nodes, \
-each with a port of its own.",
-    keys: &[
-        key(
-            "name",
-            "text",
-            "`\"flow-1\"`, `\"flow-2\"`, …",
-            "Letters, digits, `-`, `_`; no two flows share one.",
-        ),
-        key(
-            "from",
-            "node name",
-            "required",
-            "Opens the connection; sends (bulk, paced) or asks (request-response).",
-        ),
-        key("to", "node name", "required", "The other end."),
-        key(
-            "kind",
-            "word",
-            "`\"bulk\"`; `\"command\"` with `command`",
-            "`\"bulk\"`, `\"request-response\"` or `\"paced\"`; on Linux hosts also `\"command\"` (programs) and `\"probe\"` \
-(measures the delay and the rate of a link that joins the two nodes).",
-        ),
-        key(
-            "command",
-            "text or array of words",
-            "none",
-            "On Linux hosts: the program to run at `from`, with its arguments: `\"iperf3 -c {correspondent}\"`. `{node}` \
-stands for a node's address. It runs with the rights of whoever runs the scenario, and sees all of that user's files: `careof check` \
-lists the programs of a scenario.",
-        ),
-        key(
-            "server",
-            "text or array of words",
-            "none",
-            "On Linux hosts: the program that runs at `to` meanwhile: `\"iperf3 -s\"`.",
-        ),
-        key("link", "link name", "the first that joins the two nodes", "probe: the link to measure."),
-        key("size", "size", "without end", "bulk, paced: bytes to send in all."),
-        key("start", "duration", "`\"0 s\"`", "When the connection is opened."),
-        key("stop", "duration", "the end of the run", "When the application stops writing and closes."),
-        key("request", "size", "required for request-response", "Of each request."),
-        key("response", "size", "required for request-response", "Of each response."),
-        key(
-            "think",
-            "duration",
-            "`\"0 s\"`",
-            "request-response: from a response's last byte to the next request.",
-        ),
-        key(
-            "requests",
-            "whole number or `\"endless\"`",
-            "without end",
-            "request-response: requests in all. With `count` it has to be given.",
-        ),
-        key(
-            "count",
-            "whole number",
-            "one connection",
-            "Makes connections `NAME-1`, `NAME-2`, …, all alike; not of programs and probes.",
-        ),
-        key("rate", "rate", "required for paced", "Of the application's bytes."),
-        key("message", "size", "required for paced", "Bytes written at a time."),
-        key(
-            "tcp",
-            "profile or table",
-            "`\"linux\"`; of programs `\"modern\"`",
-            "TCP of both ends; see `tcp`.",
-        ),
-        key("quic", "word or table", "none", "In the place of TCP: QUIC of both ends; see `quic`."),
-        key(
-            "mptcp",
-            "true, false or table",
-            "`false`",
-            "On Linux hosts: TCP over several paths, as `tcp` says; see `mptcp`.",
-        ),
-    ],
-    elsewhere: &[
-        ("source", "write `from`"),
-        ("destination", "write `to`"),
-        ("sender", "write `from`"),
-        ("receiver", "write `to`"),
-        ("type", "write `kind`"),
-        ("workload", "write `kind`"),
-        ("bytes", "write `size`"),
-        ("parallel", "write `count`"),
-        ("connections", "write `count`"),
-        ("end", "write `stop`"),
-        ("window", "write it in the table of `tcp`: `tcp = { window = \"16 KiB\" }`"),
-    ],
-};
-
 pub(crate) static TCP: Section = Section {
     heading: "`tcp`",
     noun: "a TCP",
@@ -823,7 +727,7 @@ pub(crate) static SECTIONS: [&Section; 43] = [
     &HANDOVER,
     &link_layer::LINK_LAYER,
     &link_layer::PHASE,
-    &FLOW,
+    &flow::FLOW,
     &TCP,
     &quic::QUIC,
     &mptcp::MPTCP,

@@ -12,7 +12,7 @@ use careof_tcp::{
 };
 
 use crate::model::{
-    AdvisedBy, Algorithm, AssistPlace, BandwidthSource, CareOf, ClientCheck, Dispersion,
+    Adaptation, AdvisedBy, Algorithm, AssistPlace, BandwidthSource, CareOf, ClientCheck, Codec, Dispersion,
     DuplicateAddressDetection, Encapsulation, HandoverStyle, KernelProfile, MapSelection, MovementDetection,
     PathScheme, Protocol, QueuedFate, Replay, Role, Routing, Treatment, Trigger, Trust, Uplink, WhenFull,
 };
@@ -197,8 +197,19 @@ pub(crate) enum WorkloadKind {
     Bulk,
     RequestResponse,
     Paced,
+    OnOff,
+    Voice,
+    Video,
     Command,
     Probe,
+}
+
+/// [`Law`](crate::Law) without its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LawWord {
+    Fixed,
+    Exponential,
+    Pareto,
 }
 
 macro_rules! private_words {
@@ -256,7 +267,17 @@ private_words!(JitterKind: None = "none", Uniform = "uniform", Normal = "normal"
 private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott = "gilbert-elliott");
 private_words!(DisciplineKind: DropTail = "drop-tail", Red = "red", CoDel = "codel");
 private_words!(WorkloadKind: Bulk = "bulk", RequestResponse = "request-response", Paced = "paced",
-    Command = "command", Probe = "probe");
+    OnOff = "on-off", Voice = "voice", Video = "video", Command = "command", Probe = "probe");
+impl Word for Codec {
+    const WORDS: &'static [Self] = &[Self::G711, Self::G729, Self::Opus];
+
+    fn word(self) -> &'static str {
+        self.name()
+    }
+}
+
+private_words!(Adaptation: Throughput = "throughput", Buffer = "buffer");
+private_words!(LawWord: Fixed = "fixed", Exponential = "exponential", Pareto = "pareto");
 
 /// Reading words out of the file.
 pub(crate) trait ReadWord {

@@ -8,8 +8,9 @@ use careof_metrics::FlowMetrics;
 use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
     AgentPlan, Captures, Digest, FlowId, InterfaceIndex, Locator, NodeId, Observation, OneWayId, Plan, Side,
-    Unwrapped, Workload, attached_first, down_of, drawn, handovers_of, lay_out, measured_name,
+    Unwrapped, Workload, attached_first, call, down_of, drawn, handovers_of, lay_out, measured_name,
     measured_senders, migrates, names, port, refuse_what_no_world_can, stall_threshold, up_of,
+    workload_stream,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{Config, CongestionControl, Connection, Role as TcpRole};
@@ -226,7 +227,7 @@ impl Simulation {
                 let mut connection =
                     Connection::new(config, role, port(id, side), port(id, side.peer()), iss)
                         .unwrap_or_else(|error| unreachable!("the scenario checked this: {error}"));
-                if side == Side::Acceptor && spec.quic.is_none() {
+                if side == Side::Acceptor && spec.is_over_tcp() {
                     connection.open(Instant::ZERO);
                 }
                 End {
@@ -250,7 +251,11 @@ impl Simulation {
             for (rank, sender) in measured_senders(&spec.workload).iter().enumerate() {
                 let [from, to] = [*sender, sender.peer()].map(|side| roamer(nodes[side.index()]));
                 measured[sender.index()] = Some(self.flow_metrics.len());
-                self.flow_metrics.push(FlowMetrics::with_stalls_from(threshold));
+                let metrics = FlowMetrics::with_stalls_from(threshold);
+                self.flow_metrics.push(match &spec.workload {
+                    Traffic::Voice(voice) => metrics.with_voice(call(voice)),
+                    _ => metrics,
+                });
                 if self.fleet.is_none() {
                     self.script.metrics.add_flow(&measured_name(&spec.name, rank), from, to);
                 }
@@ -264,22 +269,25 @@ impl Simulation {
                 nodes.into_iter().filter_map(roamer).for_each(|mobile| fleet.add_flow(mobile, id));
             }
             let quic = self.quic_flow(index, nodes);
+            let voice = self.voice_flow(index);
+            let random = self.stream(&workload_stream(&spec.name));
             if migrates(&spec) {
                 self.migrating.push(id);
             }
             self.flows.push(Flow {
                 name: spec.name.clone(),
                 ends,
-                workload: Workload::new(spec.workload, spec.stop.map(|stop| Instant::ZERO + stop)),
+                workload: Workload::new(spec.workload, spec.stop.map(|stop| Instant::ZERO + stop), random),
                 start,
                 opened: false,
                 slot,
                 measured,
                 mobile: moving.is_some(),
                 roamer: moving.filter(|_| self.fleet.is_some()).map(|mobile| mobile as u32),
-                // QUIC looks for the path's MTU by itself, and does not listen to ICMP.
-                pmtu_discovery: spec.tcp.pmtu_discovery && quic.is_none(),
+                // QUIC looks for the path's MTU by itself, and voice does not: neither listens to ICMP.
+                pmtu_discovery: spec.tcp.pmtu_discovery && spec.is_over_tcp(),
                 quic,
+                voice,
             });
         }
     }

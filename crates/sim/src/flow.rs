@@ -7,6 +7,7 @@ use careof_trace::TcpState;
 
 use crate::queue::Slot;
 use crate::quic::QuicFlow;
+use crate::voice::VoiceFlow;
 
 /// One end of a flow. What an ordinary segment touches comes first, and is first in the connection.
 #[repr(C)]
@@ -62,6 +63,8 @@ pub(crate) struct Flow {
     pub(crate) ends: [End; 2],
     /// Where it is carried by QUIC: its endpoints. Those of TCP are then never opened.
     pub(crate) quic: Option<Box<QuicFlow>>,
+    /// Where it is voice: what its packets are made of. Endpoints of TCP are then never opened.
+    pub(crate) voice: Option<Box<VoiceFlow>>,
     /// Its name in the scenario.
     pub(crate) name: String,
     /// When the application wants to begin.

@@ -35,6 +35,7 @@ mod simulation;
 mod summary;
 mod transport;
 mod tunnels;
+mod voice;
 
 pub use careof_plan::Observation;
 pub use simulation::{Simulation, WorldError};

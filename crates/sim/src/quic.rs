@@ -185,7 +185,7 @@ impl Simulation {
         }
     }
 
-    /// What is no segment reached the node its address belongs to: a datagram of QUIC, or nothing that anybody there can read.
+    /// What is no segment reached the node its address belongs to: a datagram of QUIC, a packet of voice, or nothing that anybody there can read.
     #[cold]
     pub(crate) fn deliver_datagram(&mut self, node: NodeId, packet: PacketRef) {
         let now = self.now;
@@ -194,6 +194,10 @@ impl Simulation {
             return self.drop_packet(node, packet, NodeDrop::Malformed);
         };
         let (id, side, header) = (origin.flow, origin.sender.peer(), arrived.header);
+        let flow = &self.flows[usize::from(id.0)];
+        if flow.voice.is_some() && flow.ends[side.index()].node == node {
+            return self.deliver_voice(id, side, packet);
+        }
         let bytes = bytes.clone();
         let source = self.topology.address(header.source);
         let flow = &mut self.flows[usize::from(id.0)];
@@ -323,21 +327,11 @@ impl Simulation {
             destination_port: datagram.destination.port(),
             payload_len,
         };
-        let mut bytes = Vec::with_capacity(datagram.bytes.len() + usize::from(UdpHeader::LEN));
-        match (self.topology.address(source), datagram.destination.ip()) {
-            (IpAddr::V4(from), IpAddr::V4(to)) => ports.emit(from, to, &datagram.bytes, &mut bytes),
-            (from, to) => {
-                // As for segments: over IPv6 a network that has only IPv4 is known by mapped addresses.
-                let [from, to] = [from, to].map(|end| match end {
-                    IpAddr::V6(address) => address,
-                    IpAddr::V4(address) => address.to_ipv6_mapped(),
-                });
-                ports.emit(from, to, &datagram.bytes, &mut bytes);
-            }
-        }
+        let destination = self.topology.plan.locate(datagram.destination.ip());
+        let bytes = self.udp_datagram(ports, [source, destination], &datagram.bytes);
         let header = Header {
             source,
-            destination: self.topology.plan.locate(datagram.destination.ip()),
+            destination,
             protocol: protocol::UDP,
             ttl: DEFAULT_TTL,
             tos: datagram.ecn,
@@ -357,10 +351,31 @@ impl Simulation {
         true
     }
 
+    /// A UDP datagram between `ends`, sender first.
+    pub(crate) fn udp_datagram(&self, ports: UdpHeader, ends: [Locator; 2], payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(payload.len() + usize::from(UdpHeader::LEN));
+        match ends.map(|end| self.topology.address(end)) {
+            [IpAddr::V4(from), IpAddr::V4(to)] => ports.emit(from, to, payload, &mut bytes),
+            addresses => {
+                // As for segments: over IPv6 a network that has only IPv4 is known by mapped addresses.
+                let [from, to] = addresses.map(|end| match end {
+                    IpAddr::V6(address) => address,
+                    IpAddr::V4(address) => address.to_ipv6_mapped(),
+                });
+                ports.emit(from, to, payload, &mut bytes);
+            }
+        }
+        bytes
+    }
+
     /// What data the datagram behind `packet` carries, in stream bytes: where it begins, and how much there is.
     pub(crate) fn carried(&self, packet: PacketRef) -> Option<(i64, u32)> {
         let origin = self.pool[packet].origin?;
-        let quic = self.flows.get(usize::from(origin.flow.0))?.quic.as_ref()?;
+        let flow = self.flows.get(usize::from(origin.flow.0))?;
+        if let Some(voice) = &flow.voice {
+            return Some((origin.seq * i64::from(voice.payload()), voice.payload().into()));
+        }
+        let quic = flow.quic.as_ref()?;
         let carried = quic.ends[origin.sender.index()].sent.get(&origin.seq)?;
         let len = carried.iter().map(|(range, _)| (range.end - range.seq) as u32).sum();
         Some((carried.first()?.0.seq, len))

@@ -170,7 +170,7 @@ impl Simulation {
         let spec = &self.scenario.flows[usize::from(id.0)];
         let ends = Side::BOTH.map(|side| self.flows[usize::from(id.0)].ends[side.index()].node);
         let moves = ends.map(|end| self.topology.homes.index(end).is_some());
-        if spec.quic.is_some() || moves == [false, false] || ends.contains(&node) {
+        if !spec.is_over_tcp() || moves == [false, false] || ends.contains(&node) {
             return None;
         }
         let of_the_flow = spec.tcp.clone();

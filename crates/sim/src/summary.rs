@@ -51,8 +51,8 @@ impl Simulation {
         conservation.insert("packets alive".to_owned(), self.pool.live() as i64 - somewhere as i64);
         let flows = self.flow_summaries();
         let names: Vec<String> = flows.iter().map(|flow| flow.name.clone()).collect();
-        let names = names.iter().map(String::as_str);
         let metrics = std::mem::take(&mut self.script.metrics);
+        let named = || names.iter().map(String::as_str).zip(&self.flow_metrics);
         let (black_holes, icmp_filtered) = self.black_holes.summaries();
         Ok(Summary {
             careof: env!("CARGO_PKG_VERSION").to_owned(),
@@ -68,7 +68,12 @@ impl Simulation {
             duration: now.since_start(),
             digest: self.digest.to_string(),
             stall_threshold: stall_threshold(&self.scenario),
-            stalls: StallSummary::of(names.zip(&self.flow_metrics), now),
+            stalls: StallSummary::of(named(), now),
+            voice: named().filter_map(|(name, metrics)| metrics.voice(name, now)).collect(),
+            video: (self.flows.iter())
+                .filter_map(|flow| Some(flow.workload.player()?.summary(&flow.name, now)))
+                .collect(),
+            histograms: named().flat_map(|(name, metrics)| metrics.histograms(name)).collect(),
             flows,
             handovers: metrics.finish(now, &self.flow_metrics),
             roaming: self.fleet.as_ref().map(|fleet| fleet.metrics.summary()),
@@ -97,6 +102,7 @@ impl Simulation {
                     [name(*sender), name(sender.peer())],
                     kind(&spec.workload),
                     match &spec.quic {
+                        _ if flow.voice.is_some() => TcpSummary::udp(),
                         Some(quic) => TcpSummary::quic(quic.config.congestion.name()),
                         None => TcpSummary {
                             profile: Some(spec.tcp.profile.name().to_owned()),

@@ -28,6 +28,9 @@ impl Simulation {
         if flow.quic.is_some() {
             return self.open_quic(id);
         }
+        if flow.voice.is_some() {
+            return self.open_voice(id);
+        }
         let nodes = [flow.ends[0].node, flow.ends[1].node];
         let acceptor = self.own_address(nodes[1]);
         let opener = self.address_towards(nodes[0], acceptor, port(id, Side::Acceptor));
@@ -87,6 +90,9 @@ impl Simulation {
         let flow = &mut self.flows[usize::from(id.0)];
         if flow.quic.is_some() {
             return self.ask_quic(id, ask);
+        }
+        if flow.voice.is_some() {
+            return self.ask_voice(id, ask);
         }
         let side = match ask {
             Ask::Write(side, bytes) => {

@@ -62,6 +62,7 @@ mod path_report;
 pub mod protocol;
 mod reassembly;
 mod received_data;
+pub mod rtp;
 mod segment;
 mod seq;
 pub mod shake;

@@ -8,9 +8,10 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from careof import native, summary
+from careof import native, summary, text
 from careof.plot import FLOWS_SHOWN
 from careof.plot.ladder import ladders, svg
+from careof.report.histogram import histogram
 from careof.report.numbers import metrics_table
 from careof.report.page import Page, cell, label, meanings, table, titled
 from careof.runs import SIMULATED
@@ -191,6 +192,12 @@ def _numbers(run: Run) -> str:
     parts = [("flows", _flows(run.summary["flows"]))] if run.summary["flows"] else []
     if run.summary["handovers"]:
         parts.append(("handovers", _handovers(run.summary["handovers"])))
+    if run.summary.get("voice"):
+        parts.append(("voice", _voice(run.summary["voice"])))
+    if run.summary.get("video"):
+        parts.append(("video", _video(run.summary["video"])))
+    if run.summary.get("histograms"):
+        parts.append(("delay and jitter", _histograms(run.summary["histograms"])))
     if run.summary.get("roaming"):
         rows = metrics_table("roaming", "all nodes", [run.summary["roaming"]], ["number"])
         parts.append(("handovers of all nodes", rows))
@@ -219,6 +226,33 @@ def _handovers(handovers: Sequence[Json]) -> str:
             flows = metrics_table("handovers[].flows[]", "flow", one["flows"])
             parts.append(f"<h3>Flows in handover {escape(name)}</h3>{flows}")
     return "".join(parts)
+
+
+def _voice(calls: Sequence[Json]) -> str:
+    names = [str(call["flow"]) for call in calls]
+    parts = [metrics_table("voice[]", "voice", calls, names)]
+    for name, call in zip(names, calls, strict=True):
+        if call["handovers"]:
+            whens = [text.seconds(one["at_s"]) for one in call["handovers"]]
+            rows = metrics_table("voice[].handovers[]", "handover at", call["handovers"], whens)
+            parts.append(f"<h3>Handovers of {escape(name)}</h3>{rows}")
+    return "".join(parts)
+
+
+def _video(films: Sequence[Json]) -> str:
+    parts = [metrics_table("video[]", "film", films, [str(film["flow"]) for film in films])]
+    for film in films:
+        if film["rebuffers"]:
+            numbers = [str(number) for number in range(1, len(film["rebuffers"]) + 1)]
+            rows = metrics_table("video[].rebuffers[]", "stood still", film["rebuffers"], numbers)
+            parts.append(f"<h3>When {escape(str(film['flow']))} stood still</h3>{rows}")
+    return "".join(parts)
+
+
+def _histograms(histograms: Sequence[Json]) -> str:
+    """The quantiles, and each histogram as a drawing of bars: the part of the samples at each length."""
+    names = [f"{one['quantity']} of {one['flow']}" for one in histograms]
+    return metrics_table("histograms[]", "histogram", histograms, names) + "".join(map(histogram, histograms))
 
 
 def _agents(mobility: Json) -> str:

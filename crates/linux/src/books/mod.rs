@@ -22,16 +22,18 @@ use careof_lab::TcpInfo;
 use careof_lab::told_congestion::{Deed, Did, News};
 use careof_metrics::{
     AssistDeed, BlackHoles, FlowMetrics, Handover, Journeys, NewPath, ProbeSummary, RoamingMetrics,
-    SegmentRange, TcpSummary, Transmission,
+    SegmentRange, TcpSummary, Transmission, VideoSummary,
 };
-use careof_plan::{Captures, Digest, NodeId, OneWayId, Side, Topology, note_hole, stall_threshold};
+use careof_plan::{
+    Captures, Digest, NodeId, OneWayId, Player, Side, Topology, call, note_hole, stall_threshold,
+};
 use careof_quic::StreamRange;
-use careof_scenario::{Role, Scenario};
+use careof_scenario::{Role, Scenario, Voice};
 use careof_trace::{AssistRecord, Event, EventLog, FlowId as TraceFlow, NodeId as TraceNode, TcpState};
 use careof_wire::SeqNumber;
 
 use crate::domain::DomainEvent;
-use crate::report::{AgentEvent, ApplicationEvent, QuicEvent};
+use crate::report::{AgentEvent, ApplicationEvent, QuicEvent, VoiceEvent};
 use connection::{Connection, ConnectionEnd, PendingTimeout, Stretch};
 use datagram::Reassembler;
 use datagrams::Datagrams;
@@ -167,6 +169,8 @@ pub(crate) struct Books {
     pub(crate) flow_metrics: Vec<FlowMetrics>,
     /// By what is measured and packet number: what packets of QUIC carried, in their order.
     quic_sent: BTreeMap<(usize, u32), Vec<Transmission>>,
+    /// By flow: the players of films as they were last.
+    players: BTreeMap<usize, Player>,
     /// The shortest silence that is a stall.
     pub(crate) stall_threshold: Duration,
     pub(crate) handovers: Journeys,
@@ -247,6 +251,7 @@ impl Books {
             measured: Vec::new(),
             flow_metrics: Vec::new(),
             quic_sent: BTreeMap::new(),
+            players: BTreeMap::new(),
             stall_threshold: stall_threshold(scenario),
             handovers,
             roaming: fleet.map(|fleet| RoamingMetrics::new(fleet.count, fleet.stations.len())),
@@ -309,6 +314,15 @@ impl Books {
             self.measure(ids[side.index()], *side, name.clone());
         }
         ids
+    }
+
+    /// The flow of this connection is voice: its packets are told of one by one.
+    pub(crate) fn follow_voice(&mut self, connection: usize, voice: &Voice) {
+        let ends = self.connections.get(connection).into_iter().flat_map(|connection| &connection.ends);
+        for index in ends.filter_map(|end| end.measured).collect::<Vec<_>>() {
+            let metrics = std::mem::take(&mut self.flow_metrics[index]);
+            self.flow_metrics[index] = metrics.with_voice(call(voice));
+        }
     }
 
     /// Adds the connection of a flow over Multipath TCP, whose subflows will be seen.
@@ -626,6 +640,22 @@ impl Books {
                 self.log.push(Event::flow_end(at, node(side), trace_flow, detail));
             }
             ApplicationEvent::Quic(event) => self.enter_quic(flow, event),
+            ApplicationEvent::Watched(player) => {
+                self.players.insert(flow, *player);
+            }
+            ApplicationEvent::Voice(VoiceEvent::Sent) => {
+                if let Some(index) = self.measured_sender(flow, Side::Opener) {
+                    self.flow_metrics[index].on_voice_sent(at);
+                }
+            }
+            ApplicationEvent::Voice(VoiceEvent::Arrived { number, payload }) => {
+                let Some(index) = self.measured_sender(flow, Side::Opener) else { return };
+                let total = self.flow_metrics[index].on_voice_arrival(at, number) * u64::from(payload);
+                if total > self.flow_metrics[index].counters().bytes_delivered {
+                    self.log.push(Event::data_delivered(at, node(Side::Acceptor), trace_flow, total));
+                    self.delivered(at, index, total);
+                }
+            }
             ApplicationEvent::ProgramEnded { which, how } => {
                 let side = if which == "server" { Side::Acceptor } else { Side::Opener };
                 let detail = self.log.detail(format_args!("{which}: {how}"));
@@ -725,6 +755,13 @@ impl Books {
         for _ in 0..count {
             self.flow_metrics[index].on_timeout(of_data.unwrap_or(seq));
         }
+    }
+
+    /// What was seen of films in a run that ends at `end`.
+    pub(crate) fn films(&self, end: Instant) -> Vec<VideoSummary> {
+        let named =
+            self.players.iter().filter_map(|(flow, player)| Some((&self.flows.get(*flow)?.name, player)));
+        named.map(|(name, player)| player.summary(name, end)).collect()
     }
 
     /// The largest segments that the ends of a flow's first connection send, as far as that was looked at; with a relay

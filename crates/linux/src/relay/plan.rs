@@ -125,7 +125,8 @@ impl<'a> Splitter<'a> {
             return false;
         };
         let peer = nodes[own.peer().index()];
-        let passes_by = flow.mptcp.is_some() || matches!(flow.workload, Workload::Probe { .. });
+        let passes_by =
+            flow.mptcp.is_some() || matches!(flow.workload, Workload::Probe { .. } | Workload::Voice(_));
         if peer == self.home_agent || passes_by {
             return false;
         }

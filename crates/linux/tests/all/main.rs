@@ -19,4 +19,5 @@ mod quic;
 mod several_mobile_nodes;
 mod split;
 mod tcp_cm;
+mod workloads;
 mod worlds;

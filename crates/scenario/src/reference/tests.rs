@@ -29,6 +29,23 @@ const BASE: &str = r#"
     rate = "1 kbit/s"
     message = "1 B"
     [[flow]]
+    name = "bursts"
+    from = "a"
+    to = "b"
+    kind = "on-off"
+    burst = "9 kB"
+    pause = "9 s"
+    [[flow]]
+    name = "call"
+    from = "a"
+    to = "b"
+    kind = "voice"
+    [[flow]]
+    name = "film"
+    from = "b"
+    to = "a"
+    kind = "video"
+    [[flow]]
     name = "asked"
     from = "a"
     to = "b"
@@ -517,7 +534,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             ],
         ),
         (
-            &FLOW,
+            &flow::FLOW,
             "flow.",
             vec![
                 ("name", "bulk.name=other"),
@@ -537,6 +554,33 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("count", "bulk.count=2"),
                 ("rate", "paced.rate=2 kbit/s"),
                 ("message", "paced.message=2 B"),
+                ("segment", "film.segment=2 s"),
+                ("rates", "film.rates=[\"1 Mbit/s\", \"2 Mbit/s\"]"),
+                ("buffer", "film.buffer=9 s"),
+                ("startup", "film.startup=9 s"),
+                ("adaptation", "film.adaptation=buffer"),
+                ("length", "film.length=9 s"),
+                ("codec", "call.codec=g729"),
+                (
+                    "payload",
+                    "call={ from = \"a\", to = \"b\", kind = \"voice\", payload = \"9 B\", interval = \"20 ms\" }",
+                ),
+                (
+                    "interval",
+                    "call={ from = \"a\", to = \"b\", kind = \"voice\", payload = \"160 B\", interval = \"9 ms\" }",
+                ),
+                ("jitter_buffer", "call.jitter_buffer=9 ms"),
+                ("ie", "call.ie=9"),
+                ("bpl", "call.bpl=9"),
+                ("burst", "bursts.burst=2 B"),
+                (
+                    "on",
+                    "bursts={ from = \"a\", to = \"b\", kind = \"on-off\", on = \"2 s\", rate = \"2 kbit/s\", message = \"2 B\", pause = \"9 s\" }",
+                ),
+                ("pause", "bursts.pause=2 s"),
+                ("burst_law", "bursts.burst_law=exponential"),
+                ("pause_law", "bursts.pause_law=pareto"),
+                ("shape", "bursts.shape=2\nflow.bursts.pause_law=pareto"),
                 ("command", "bulk={ from = \"a\", to = \"b\", command = \"curl {b}\" }"),
                 (
                     "server",

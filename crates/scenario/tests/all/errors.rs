@@ -481,7 +481,7 @@ fn impossible_flows_are_refused() {
         (added("start = \"2 min\""), "flow.0.start: found \"2 min\"; the run ends at 120 s"),
         (added("start = \"2 s\"\nstop = \"1 s\""), "flow.0.stop: found \"1 s\"; the flow starts at 2 s"),
         (added("size = \"0 B\""), "flow.0.size: found \"0 B\"; it must be above zero"),
-        (added("request = \"1 B\""), "it belongs to kind = \"request-response\""),
+        (added("request = \"1 B\""), "it belongs to kind = \"request-response\" and to kind = \"video\""),
         (
             added("kind = \"paced\"\nmessage = \"1 B\""),
             "flow.0.rate: found nothing; a paced flow needs its rate",
@@ -495,6 +495,47 @@ fn impossible_flows_are_refused() {
             "flow.0.request: found nothing; it needs the size of a request",
         ),
         (added("kind = \"request-response\"\nsize = \"1 B\""), "a request-response flow counts its requests"),
+        (
+            added("kind = \"on-off\"\npause = \"1 s\""),
+            "flow.0.burst: found nothing; an on-off flow needs its bursts",
+        ),
+        (added("kind = \"on-off\"\nburst = \"1 kB\""), "flow.0.pause: found nothing"),
+        (
+            added("kind = \"on-off\"\nburst = \"1 kB\"\npause = \"1 s\"\nrate = \"1 kbit/s\""),
+            "flow.0.rate: found \"1 kbit/s\"; a burst of `burst` bytes is written at once",
+        ),
+        (
+            added("kind = \"on-off\"\nburst = \"1 kB\"\npause = \"1 s\"\non = \"1 s\""),
+            "a burst has bytes or a time",
+        ),
+        (
+            added("kind = \"on-off\"\nburst = \"1 kB\"\npause = \"1 s\"\nshape = 2"),
+            "flow.0.shape: found 2; it is the shape of a law",
+        ),
+        (
+            added("kind = \"on-off\"\nburst = \"1 kB\"\npause = \"1 s\"\npause_law = \"pareto\"\nshape = 1"),
+            "the shape must be a number above 1",
+        ),
+        (added("kind = \"voice\"\nquic = \"cubic\""), "voice is carried by RTP over UDP"),
+        (added("kind = \"voice\"\nsize = \"1 kB\""), "a voice flow lasts until `stop`"),
+        (added("kind = \"voice\"\npayload = \"1 kB\""), "flow.0.interval: found nothing"),
+        (
+            added("kind = \"voice\"\npayload = \"1 MB\"\ninterval = \"1 s\""),
+            "a packet has 65000 bytes at most",
+        ),
+        (added("kind = \"voice\"\ncodec = \"g729\"\npayload = \"1 kB\""), "a codec has its own"),
+        (
+            added("kind = \"voice\"\ncodec = \"opus\"\nie = 3"),
+            "flow.0.bpl: found nothing; the E-model needs both",
+        ),
+        (added("kind = \"voice\"\nie = 96"), "flow.0.ie: found 96; it must be a number from 0 to 95"),
+        (added("codec = \"g711\""), "it belongs to kind = \"voice\""),
+        (added("kind = \"video\"\nsize = \"1 kB\""), "a film has a `length`"),
+        (added("kind = \"video\"\nrates = []"), "it must have 1 to 16 rates"),
+        (added("kind = \"video\"\nrates = [\"2 kbit/s\", \"1 kbit/s\"]"), "each above the one before"),
+        (added("kind = \"video\"\nbuffer = \"7 s\""), "flow.0.buffer: found \"7 s\"; before it is played"),
+        (added("segment = \"1 s\""), "it belongs to kind = \"video\""),
+        (added("pause = \"1 s\""), "it belongs to kind = \"on-off\""),
         (added("kind = \"bluk\""), "hint: did you mean \"bulk\"?"),
     ] {
         assert!(message.contains(part), "{part}: {message}");

@@ -5,8 +5,8 @@ use core::net::Ipv4Addr;
 use careof_base::{DataRate, Duration};
 use careof_link::{Discipline, Jitter, Loss, QueueLimit, UNLIMITED_RATE};
 use careof_scenario::{
-    ClientCheck, Destination, HandoverStyle, MovementDetection, QueuedFate, Role, Routing, Scenario,
-    StartDelay, Workload,
+    Adaptation, Burst, ClientCheck, Codec, Destination, HandoverStyle, Ladder, Law, MovementDetection, OnOff,
+    QueuedFate, Role, Routing, Scenario, StartDelay, Video, Voice, Workload,
 };
 use careof_tcp::{Config, DelayedAck, InitialWindow, Profile, RtoEstimator, Variant};
 
@@ -278,6 +278,82 @@ fn workloads_are_read() {
     assert_eq!(
         workload("kind = \"request-response\"\nrequest = \"400 B\"\nresponse = \"30 kB\"\nrequests = 5"),
         Workload::RequestResponse { request: 400, response: 30_000, think: Duration::ZERO, count: Some(5) }
+    );
+    let call = Voice {
+        codec: Some(Codec::G711),
+        payload: 160,
+        interval: Duration::from_millis(20),
+        jitter_buffer: Duration::from_millis(60),
+        impairment: Some([0.0, 25.1]),
+    };
+    assert_eq!(workload("kind = \"voice\""), Workload::Voice(call));
+    assert_eq!(
+        workload("kind = \"voice\"\ncodec = \"opus\"\njitter_buffer = \"0 s\""),
+        Workload::Voice(Voice {
+            codec: Some(Codec::Opus),
+            payload: 80,
+            jitter_buffer: Duration::ZERO,
+            impairment: None,
+            ..call
+        })
+    );
+    assert_eq!(
+        workload("kind = \"voice\"\npayload = \"33 B\"\ninterval = \"30 ms\"\nie = 5\nbpl = 10"),
+        Workload::Voice(Voice {
+            codec: None,
+            payload: 33,
+            interval: Duration::from_millis(30),
+            impairment: Some([5.0, 10.0]),
+            ..call
+        })
+    );
+    let film = Video {
+        segment: Duration::from_secs(4),
+        ladder: Ladder::default(),
+        buffer: Duration::from_secs(30),
+        startup: Duration::from_secs(4),
+        adaptation: Adaptation::Throughput,
+        segments: None,
+        request: 400,
+    };
+    assert_eq!(workload("kind = \"video\""), Workload::Video(film));
+    assert_eq!((film.segment_bytes(0), film.segment_bytes(9)), (117_500, 2_900_000));
+    let rates = [1, 2].map(DataRate::from_megabits_per_second);
+    assert_eq!(
+        workload(
+            "kind = \"video\"\nsegment = \"2 s\"\nrates = [\"1 Mbit/s\", \"2 Mbit/s\"]\nlength = \"9 s\"\nadaptation = \"buffer\""
+        ),
+        Workload::Video(Video {
+            segment: Duration::from_secs(2),
+            startup: Duration::from_secs(2),
+            ladder: Ladder::new(&rates).unwrap(),
+            adaptation: Adaptation::Buffer,
+            segments: Some(5),
+            ..film
+        })
+    );
+    let bursts = OnOff {
+        burst: Burst::Bytes(500_000),
+        burst_law: Law::Pareto(1.2),
+        pause: Duration::from_secs(3),
+        pause_law: Law::Exponential,
+        size: None,
+    };
+    let drawn = "burst_law = \"pareto\"\nshape = 1.2\npause_law = \"exponential\"";
+    assert_eq!(
+        workload(&format!("kind = \"on-off\"\nburst = \"500 kB\"\npause = \"3 s\"\n{drawn}")),
+        Workload::OnOff(bursts)
+    );
+    let burst = Burst::Time {
+        span: Duration::from_secs(2),
+        rate: DataRate::from_megabits_per_second(1),
+        message: 1_200,
+    };
+    let talk = "on = \"2 s\"\nrate = \"1 Mbit/s\"\nmessage = \"1200 B\"\npause = \"3 s\"\nsize = \"9 MB\"";
+    let (burst_law, pause_law) = (Law::Fixed, Law::Fixed);
+    assert_eq!(
+        workload(&format!("kind = \"on-off\"\n{talk}")),
+        Workload::OnOff(OnOff { burst, burst_law, pause_law, size: Some(9_000_000), ..bursts })
     );
 }
 

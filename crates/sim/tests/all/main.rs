@@ -28,4 +28,5 @@ mod shortcuts;
 mod split;
 mod traces;
 mod unreachable_router;
+mod workloads;
 mod worlds;

@@ -143,11 +143,20 @@ fn flows(random: &mut RandomStream, text: &mut String) {
                 "kind = \"bulk\"\nstop = \"5 s\"",
                 "kind = \"request-response\"\nrequest = \"3 kB\"\nresponse = \"20 kB\"\nthink = \"100 ms\"",
                 "kind = \"paced\"\nrate = \"64 kbit/s\"\nmessage = \"160 B\"",
+                "kind = \"voice\"",
+                "kind = \"video\"\nsegment = \"1 s\"\nrates = [\"20 kbit/s\", \"200 kbit/s\", \"2 Mbit/s\"]\nbuffer = \"4 s\"",
+                "kind = \"video\"\nsegment = \"500 ms\"\nadaptation = \"buffer\"\nlength = \"8 s\"",
+                "kind = \"voice\"\nstop = \"9 s\"\npayload = \"700 B\"\ninterval = \"30 ms\"\njitter_buffer = \"5 ms\"",
+                "kind = \"on-off\"\nburst = \"9 kB\"\npause = \"500 ms\"\nburst_law = \"pareto\"\npause_law = \"exponential\"",
+                "kind = \"on-off\"\non = \"1 s\"\nrate = \"64 kbit/s\"\nmessage = \"160 B\"\npause = \"1 s\"\nsize = \"40 kB\"",
             ],
         );
         let profile = pick(random, &["tahoe", "reno", "newreno", "sack", "linux-2.0"]);
         let discovery = pick(random, &["true", "false"]);
         let _ = writeln!(text, "[[flow]]\nname = \"f{flow}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{kind}");
+        if kind.contains("voice") {
+            continue;
+        }
         let _ = writeln!(text, "tcp = {{ profile = \"{profile}\", pmtu_discovery = {discovery} }}");
     }
 }
