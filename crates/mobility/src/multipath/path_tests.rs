@@ -252,3 +252,15 @@ fn garbage_from_the_other_end_neither_panics_nor_moves_the_clock() {
         let _ = (path.estimate(), path.backlog(now), path.next_timeout(now), path.is_full(now));
     }
 }
+
+#[test]
+fn what_is_repeated_on_the_way_counts_once() {
+    let id = PathId::new(0).unwrap();
+    let mut path = Path::new(Instant::ZERO, id, PathConfig::default());
+    for number in 0..100_u32 {
+        for _ in 0..3 {
+            path.note_received(Instant::from_millis(number.into()), number * 1000, number, 1000);
+        }
+    }
+    assert_eq!(path.received(), (100, 100_000));
+}
