@@ -49,7 +49,7 @@ pub(super) fn relay(reader: &Reader<'_>, source: Source<'_>, problems: &mut Prob
     });
     let client_bytes = given(reader, "client_bytes", problems, |field, problems| {
         let bytes = field.size(problems)?;
-        above_zero(field, bytes as u64, problems).then_some(bytes as u64)
+        above_zero(field, bytes, problems).then_some(bytes)
     });
     let longest = given(reader, "longest", problems, time).unwrap_or(USUAL_TIME);
     let trust = trust(reader, source, ("client", "home_address", &RELAY_CLIENT), problems);
