@@ -15,17 +15,18 @@ mod domain;
 pub mod store;
 
 pub use carrier::{
-    AccessPointSetup, AgentCounters, AnySetup, AssistDeed, AssistEvent, AssistFlowStatus, AssistNews,
-    AssistStatus, BindingStatus, BindingStore, Carrier, Device, Error, FastHandoverSetup, ForeignSetup,
-    HandoverStatus, HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, Ipv6AccessRouterSetup,
-    Ipv6AnchorPointSetup, Ipv6BindingStatus, Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup,
-    Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup, Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status,
-    MobileSetup, MultipathEvent, MultipathPathStatus, MultipathSetup, MultipathStatus, PacketDeed,
-    ParameterChange, ParameterLog, PathStatus, RegistrationStatus, Role, RouterAdvertiser, Setup, Status,
+    AccessPointSetup, AgentCounters, AllyStatus, AnySetup, AssistDeed, AssistEvent, AssistFlowStatus,
+    AssistNews, AssistStatus, BindingStatus, BindingStore, Carrier, ClusterEvent, ClusterSetup,
+    ClusterStatus, Device, Error, FastHandoverSetup, ForeignSetup, HandoverStatus, HomeNetwork, HomeSetup,
+    Hooks, HostOptions, InterfaceStatus, Ipv6AccessRouterSetup, Ipv6AnchorPointSetup, Ipv6BindingStatus,
+    Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup, Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup,
+    Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status, MobileSetup, MultipathEvent, MultipathPathStatus,
+    MultipathSetup, MultipathStatus, PacketDeed, ParameterChange, ParameterLog, PathStatus,
+    RegistrationStatus, RelayInUse, RelaySetup, RelayStatus, Role, RouterAdvertiser, Setup, Status,
     StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };
 #[doc(hidden)]
-pub use carrier::{abandon, refuse_readings};
+pub use carrier::{RelayFaults, abandon, refuse_readings, spoil_relay};
 pub use domain::{
     DomainHost, DomainHostSetup, DomainLink, DomainRouter, DomainRouterSetup, DomainTraffic, StationLink,
 };

@@ -16,7 +16,9 @@ pub(crate) fn setup(scenario: &Scenario, topology: &Topology, run: u64, node: No
     // The key is that of the registrations.
     let BondConfig { dispersion, resequencer, rules, replay, .. } = plan.ends[end].clone();
     let told = plan.paths.iter().map(|path| (path.id, path.configs[end])).collect();
-    MultipathSetup { scheduler: dispersion.scheduler, resequencer, rules, replay, told }
+    // Relays are refused in this world.
+    let cluster = None;
+    MultipathSetup { scheduler: dispersion.scheduler, resequencer, rules, replay, told, cluster }
 }
 
 /// The end of the tunnel that an agent has told of, if it is one.

@@ -1,7 +1,9 @@
 //! Nodes that lend a mobile node their links: what both ends of an alliance are configured with.
 
 use careof_base::{Instant, Probability};
-use careof_mobility::multipath::alliance::{ClientConfig, ClusterKey, RelayConfig, Trust};
+use careof_mobility::multipath::alliance::{
+    ClientConfig, ClientEvent, ClusterKey, RelayConfig, RelayEvent, Trust,
+};
 use careof_mobility::v4::Prefix;
 use careof_scenario::{LinkId, Multipath, RelayLink, Scenario};
 use careof_wire::mip4::Spi;
@@ -10,7 +12,7 @@ use careof_wire::shake::IntroducedKey;
 use crate::agents::told_rate;
 use crate::layout::stream;
 use crate::locator::{Locator, Subnet};
-use crate::topology::{InterfaceIndex, NodeId, Topology, down_of, up_of};
+use crate::topology::{InterfaceIndex, NodeId, OneWayId, Topology, down_of, up_of};
 
 /// The SPIs of the keys of a cluster: of advertisements, and of alliances.
 const CLUSTER_SPI: Spi = Spi(260);
@@ -45,6 +47,42 @@ pub struct RelayPlan {
     pub drops: Probability,
     /// When it vanishes, and when it is back.
     pub gone: Option<(Instant, Option<Instant>)>,
+}
+
+impl RelayPlan {
+    /// What an event of the relay says: the phase, where, and the rest in words.
+    #[must_use]
+    pub const fn news_of_relay(&self, event: &RelayEvent) -> (&'static str, OneWayId, &'static str) {
+        let (phase, text) = match event {
+            RelayEvent::Allied { .. } => ("relay-allied", "with the mobile node"),
+            RelayEvent::Ended { why, .. } => ("relay-ended", why.name()),
+        };
+        (phase, down_of(self.cluster), text)
+    }
+
+    /// The same of an event of the mobile node as its client.
+    #[must_use]
+    pub const fn news_of_client(&self, event: &ClientEvent) -> (&'static str, OneWayId, &'static str) {
+        let (phase, text) = match event {
+            ClientEvent::RelayGained { .. } => ("relay-gained", "by its reply"),
+            ClientEvent::RelayLost { why, .. } => ("relay-lost", why.name()),
+        };
+        (phase, up_of(self.cluster), text)
+    }
+
+    /// When it vanishes or returns next, after `now`.
+    #[must_use]
+    pub fn next_change(&self, now: Instant) -> Option<Instant> {
+        let (vanishes, returns) = self.gone?;
+        [Some(vanishes), returns].into_iter().flatten().find(|at| *at > now)
+    }
+
+    /// Whether it has vanished.
+    #[must_use]
+    pub fn is_gone(&self, now: Instant) -> bool {
+        let is_back = |returns: Option<Instant>| returns.is_some_and(|returns| now >= returns);
+        self.gone.is_some_and(|(vanishes, returns)| now >= vanishes && !is_back(returns))
+    }
 }
 
 /// The relays of the mobile node `mobile`, in the order of the scenario.

@@ -1,12 +1,11 @@
 //! Nodes that lend the mobile node their links, and the mobile node as their client.
 
-use careof_base::{Instant, RandomStream};
+use careof_base::RandomStream;
 use careof_mobility::multipath::alliance::{
-    AllyEnd, CLUSTER_PORT, Client, ClientEvent, ClusterTransmit, Forwarded, Relay, RelayDrop, RelayEvent,
-    RelayLost,
+    CLUSTER_PORT, Client, ClusterTransmit, Incoming, Onward, Relay, RelayDrop, RelayInterfaces, Side,
 };
-use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId};
-use careof_plan::{InterfaceIndex, Locator, NodeId, RelayPlan, down_of, up_of};
+use careof_mobility::v4::{Input, InterfaceId};
+use careof_plan::{InterfaceIndex, Locator, NodeId, RelayPlan};
 use careof_wire::protocol;
 use careof_wire::tunnel::Encapsulation;
 
@@ -27,21 +26,10 @@ struct Alliance {
     slot: Slot,
     relay: Relay,
     client: Client,
+    /// That the mobile node's interface stands for the relay.
+    interfaces: RelayInterfaces,
     /// What the relay drops is drawn from here.
     faults: RandomStream,
-}
-
-impl Alliance {
-    fn is_gone(&self, now: Instant) -> bool {
-        let is_back = |returns: Option<Instant>| returns.is_some_and(|returns| now >= returns);
-        self.plan.gone.is_some_and(|(vanishes, returns)| now >= vanishes && !is_back(returns))
-    }
-
-    /// When it vanishes or returns next.
-    fn next_change(&self, now: Instant) -> Option<Instant> {
-        let (vanishes, returns) = self.plan.gone?;
-        [Some(vanishes), returns].into_iter().flatten().find(|at| *at > now)
-    }
 }
 
 /// All of them.
@@ -77,6 +65,7 @@ impl Simulation {
                 slot,
                 relay,
                 client: Client::new(plan.client.clone(), 0, client),
+                interfaces: RelayInterfaces::new([InterfaceId(plan.interface.0)]),
                 faults,
                 plan,
             }
@@ -89,7 +78,7 @@ impl Simulation {
     pub(crate) fn alliance_timeout(&mut self, index: usize) {
         let now = self.now;
         let Some(one) = self.alliance_mut(index) else { return };
-        if !one.is_gone(now) && one.relay.next_timeout() <= now {
+        if !one.plan.is_gone(now) && one.relay.next_timeout() <= now {
             one.relay.handle_timeout(now);
         }
         if one.client.next_timeout().is_some_and(|at| at <= now) {
@@ -107,8 +96,8 @@ impl Simulation {
         while self.drive_alliance_once(index) {}
         let now = self.now;
         let Some(one) = self.alliance_mut(index) else { return };
-        let of_relay = Some(one.relay.next_timeout()).filter(|_| !one.is_gone(now));
-        let due = [of_relay, one.client.next_timeout(), one.next_change(now)];
+        let of_relay = Some(one.relay.next_timeout()).filter(|_| !one.plan.is_gone(now));
+        let due = [of_relay, one.client.next_timeout(), one.plan.next_change(now)];
         let (slot, due) = (one.slot, due.into_iter().flatten().min().map(|at| at.max(now)));
         self.queue.set(slot, due);
     }
@@ -121,7 +110,7 @@ impl Simulation {
         let (inner, interface) = (one.plan.inner_interface, one.plan.interface);
         if let Some(transmit) = one.relay.poll_transmit() {
             // One that has vanished says no farewell.
-            if !one.is_gone(now) {
+            if !one.plan.is_gone(now) {
                 self.send_to_cluster(node, inner, relay_address, &transmit);
             }
             return true;
@@ -131,26 +120,19 @@ impl Simulation {
             return true;
         }
         if let Some(event) = one.relay.poll_event() {
-            let way = Some(down_of(one.plan.cluster));
-            let (phase, text) = match event {
-                RelayEvent::Allied { .. } => ("relay-allied", "with the mobile node"),
-                RelayEvent::Ended { why, .. } => ("relay-ended", name_of_end(why)),
-            };
-            self.note(node, way, Note::Handover(phase), format_args!("{text}"));
+            let (phase, way, text) = one.plan.news_of_relay(&event);
+            self.note(node, Some(way), Note::Handover(phase), format_args!("{text}"));
             return true;
         }
-        let way = Some(up_of(one.plan.cluster));
         let Some(event) = one.client.poll_event() else { return false };
-        let (phase, text, address) = match event {
-            ClientEvent::RelayGained { outside, .. } => ("relay-gained", "by its reply", Some(outside)),
-            ClientEvent::RelayLost { why, .. } => ("relay-lost", name_of_loss(why), None),
-        };
-        self.note(mobile, way, Note::Handover(phase), format_args!("{text}"));
-        // The address is that of the relay's link, of which the mobile node knows no more.
-        let address = address.map(|address| InterfaceAddress { address, prefix_length: 32, gateway: None });
-        let interface = InterfaceId(interface.0);
-        self.agent_input(mobile, Input::AddressChanged { interface, address });
-        self.link_changed(mobile, interface, address.is_some());
+        let (phase, way, text) = one.plan.news_of_client(&event);
+        let change = one.interfaces.follow(&event);
+        self.note(mobile, Some(way), Note::Handover(phase), format_args!("{text}"));
+        if let Some(change) = change {
+            let (interface, address) = (change.interface, change.address);
+            self.agent_input(mobile, Input::AddressChanged { interface, address });
+            self.link_changed(mobile, interface, address.is_some());
+        }
         true
     }
 
@@ -195,10 +177,18 @@ impl Simulation {
         true
     }
 
+    /// A relay's client learns whether anything comes through it: `relay` is its place among those of the plan.
+    pub(crate) fn note_relayed_path(&mut self, relay: usize, works: bool) {
+        let now = self.now;
+        let Some(one) = self.alliance_mut(relay) else { return };
+        one.client.note_path(now, one.plan.relay_address.to_ipv4(), works);
+        self.drive_alliance(relay);
+    }
+
     /// Whether a node is a relay that has vanished.
     pub(crate) fn is_gone(&self, node: NodeId) -> bool {
         let alliance =
-            |cluster: &Cluster| cluster.of_relay(node).map(|at| cluster.alliances[at].is_gone(self.now));
+            |cluster: &Cluster| cluster.of_relay(node).map(|at| cluster.alliances[at].plan.is_gone(self.now));
         self.cluster.as_deref().and_then(alliance).unwrap_or(false)
     }
 
@@ -220,30 +210,26 @@ impl Simulation {
             self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
             return true;
         }
-        let forwarded = if interface == one.plan.inner_interface {
-            let ends = [outer.header.source, inner.source, inner.destination].map(Locator::to_ipv4);
-            one.relay.forward_outward(now, ends[0], ends[1], ends[2], len)
-        } else {
-            one.relay.forward_inward(now, inner.destination.to_ipv4(), len)
-        };
-        let is_dropped = forwarded.is_ok() && one.faults.chance(one.plan.drops);
-        let plan = &one.plan;
-        let way = match forwarded {
+        let [entry, source, destination] =
+            [outer.header.source, inner.source, inner.destination].map(Locator::to_ipv4);
+        let side = if interface == one.plan.inner_interface { Side::Cluster } else { Side::Link };
+        let onward = one.relay.switch(now, &Incoming { side, entry, source, destination, len });
+        let is_dropped = onward.is_ok() && one.faults.chance(one.plan.drops);
+        let interfaces = [one.plan.inner_interface, one.plan.outer_interface];
+        let way = match onward {
             Ok(_) if is_dropped => Err(NodeDrop::RelayFault),
-            Ok(Forwarded::ToClient(client)) => {
-                Ok((plan.relay_address, Locator::from(client), plan.inner_interface))
-            }
-            Ok(Forwarded::ByOwnLink) => Ok((plan.outside, inner.destination, plan.outer_interface)),
+            Ok(onward) => Ok(onward),
             Err(RelayDrop::NoAlly) => Err(NodeDrop::NoAlly),
             Err(RelayDrop::WouldLoop) => Err(NodeDrop::TunnelLoop),
             Err(RelayDrop::OverRate) => Err(NodeDrop::OverRate),
         };
         match way {
-            Ok((entry, exit, out)) => {
+            Ok(Onward { side, entry, exit }) => {
                 self.strip_outer(packet);
-                let wrapping = Wrapping::Ipv4(Encapsulation::IpInIp);
-                if self.put_in_tunnel(node, packet, Passage { wrapping, entry, exit, ttl: DEFAULT_TTL }) {
-                    self.transmit(node, out, packet);
+                let (wrapping, ttl) = (Wrapping::Ipv4(Encapsulation::IpInIp), DEFAULT_TTL);
+                let passage = Passage { wrapping, entry: entry.into(), exit: exit.into(), ttl };
+                if self.put_in_tunnel(node, packet, passage) {
+                    self.transmit(node, interfaces[usize::from(side == Side::Link)], packet);
                 }
             }
             Err(cause) => self.drop_packet(node, packet, cause),
@@ -251,24 +237,5 @@ impl Simulation {
         // It may have been the last that the ally may have.
         self.drive_alliance(index);
         true
-    }
-}
-
-const fn name_of_end(why: AllyEnd) -> &'static str {
-    match why {
-        AllyEnd::Expired => "its time is up",
-        AllyEnd::Withdrawn => "the client wishes it",
-        AllyEnd::LimitReached => "the client has had what it may have",
-        AllyEnd::Unwilling => "it does not lend any more",
-        AllyEnd::LinkLost => "its link is gone",
-    }
-}
-
-const fn name_of_loss(why: RelayLost) -> &'static str {
-    match why {
-        RelayLost::Silent => "nothing is heard of it",
-        RelayLost::Expired => "its time is up",
-        RelayLost::Withdrawn(_) => "it says so",
-        RelayLost::Left => "it was left",
     }
 }

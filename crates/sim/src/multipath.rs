@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use careof_metrics::{MultipathSummary, PathSummary};
-use careof_mobility::multipath::{Bond, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathId, Sending};
+use careof_mobility::multipath::{
+    Bond, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathChange, PathId, Sending,
+};
 use careof_mobility::v4::InterfaceId;
 use careof_plan::{InterfaceIndex, Locator, MultipathPlan, NodeId, OneWayId, PlannedPath, down_of, up_of};
 use careof_scenario::LinkId;
@@ -257,6 +259,12 @@ impl Simulation {
         }
         if let Some(event) = end.bond.poll_event() {
             self.note_path(node, event);
+            let relayed = |path| self.multipath.as_ref()?.path(path)?.relay;
+            if let (MOBILE, BondEvent::Path { path, change }) = (place, event)
+                && let Some(relay) = relayed(path)
+            {
+                self.note_relayed_path(relay, change == PathChange::Back);
+            }
             return true;
         }
         let Some(Handed { packet, interface, .. }) = end.bond.poll_delivery() else { return false };

@@ -3,6 +3,7 @@
 use careof_base::Instant;
 use careof_lab::Error;
 use careof_wire::ipv4::{Ipv4Header, count_down};
+use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, Origin};
 
 use super::data_plane::{DataPlane, LANES, Lane, lane_of};
@@ -44,12 +45,15 @@ impl DataPlane {
 
     /// Puts on their paths what tunnels over several have to send.
     fn put_on_paths(&mut self, now: Instant, decisions: &mut Decisions) -> Result<(), Error> {
-        let gre = lane_of(Encapsulation::Gre { key: None, sequence: None });
         while let Some(sent) = self.bonds.as_mut().and_then(|bonds| bonds.poll_transmit()) {
-            if self.lanes.get(gre).is_some_and(|lane| lane.batch.is_full()) {
-                self.flush(now, gre, decisions)?;
+            let lane = lane_of(match sent.outer.protocol {
+                protocol::IP_IN_IP => Encapsulation::IpInIp,
+                _ => Encapsulation::Gre { key: None, sequence: None },
+            });
+            if self.lanes.get(lane).is_some_and(|lane| lane.batch.is_full()) {
+                self.flush(now, lane, decisions)?;
             }
-            let Some(Lane { batch, .. }) = self.lanes.get_mut(gre) else { return Ok(()) };
+            let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { return Ok(()) };
             if !batch.push(&sent.outer, &sent.bytes) {
                 // Blocked: as if the path's queue were full.
                 self.uncarried.refused += 1;

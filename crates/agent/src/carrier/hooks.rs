@@ -119,6 +119,15 @@ pub(super) fn wall_clock(reading: Option<&Reading>, now: Instant) -> WallClock {
     WallClock::new(NtpTime::from_unix(time)).behind_by(now.since_start())
 }
 
+/// The time of day in nanoseconds: a number that is higher than all that were read before, also by a former life.
+pub(super) fn nanoseconds(reading: Option<&Reading>) -> u64 {
+    let time = match reading {
+        Some(Reading(read)) => read(),
+        None => system_time(),
+    };
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The system's time of day; before 1970 it is 1970.
 #[expect(clippy::disallowed_methods, reason = "this is where a world reads the clock")]
 fn system_time() -> Duration {

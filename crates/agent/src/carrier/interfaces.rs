@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use careof_lab::{Error, InterfaceState, Netlink, NetworkChange, Route};
 use careof_mobility::v4::{InterfaceAddress, InterfaceId};
 
-use super::Device;
+use super::{Device, InterfaceStatus, PathStatus};
 
 /// An interface that the agent's configuration speaks of.
 #[derive(Debug)]
@@ -26,6 +26,17 @@ impl Interface {
 
     pub(super) fn index(&self) -> Option<u32> {
         self.state.as_ref().map(|state| state.index)
+    }
+
+    /// With what is known of the path through it.
+    pub(super) fn status(&self, path: Option<PathStatus>) -> InterfaceStatus {
+        InterfaceStatus {
+            name: self.device.name.clone(),
+            up: self.is_up(),
+            address: self.address.map(|own| format!("{}/{}", own.address, own.prefix_length)),
+            gateway: self.address.and_then(|own| own.gateway).map(IpAddr::V4),
+            path,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use careof_mobility::v4::{DeliveryMethod, Event, InterfaceId, MobileNode, Notice
 use super::agent::Agent;
 use super::announcements::Announcements;
 use super::assists::Assists;
+use super::cluster::{ClusterEvent, Membership};
 use super::data_plane::DataPlane;
 use super::decisions::Decisions;
 use super::event_queue::EventQueue;
@@ -45,6 +46,8 @@ pub(super) struct Ipv4Carrier {
     pub(super) parameters: Parameters,
     pub(super) signalling: Signalling,
     pub(super) neighbourhood: Neighbourhood,
+    /// Mobile node: the cluster whose relays it uses.
+    pub(super) cluster: Option<Box<Membership>>,
     pub(super) data: DataPlane,
     pub(super) decisions: Decisions,
     /// Index of the tunnel device.
@@ -111,9 +114,10 @@ impl Ipv4Carrier {
         // address is asked for.
         let neighbourhood = Neighbourhood::open(role)?;
         let signalling = Signalling::open(role)?;
-        let waiting = Waiting::new(&monitor, &signalling, &data)?;
+        let cluster = membership(&setup, time_of_day.as_ref(), &mut random)?;
+        let waiting = Waiting::new(&monitor, &signalling, cluster.as_deref(), &data)?;
         let decisions = match role {
-            Role::Home | Role::AnchorPoint | Role::AccessRouter => Decisions::by_destination(),
+            Role::Home | Role::AnchorPoint | Role::AccessRouter | Role::Relay => Decisions::by_destination(),
             Role::Foreign => Decisions::by_source(),
             Role::Mobile | Role::Correspondent => Decisions::of_mobile_node(),
         };
@@ -129,6 +133,7 @@ impl Ipv4Carrier {
             parameters,
             signalling,
             neighbourhood,
+            cluster,
             data,
             decisions,
             tunnel,
@@ -181,12 +186,17 @@ impl Ipv4Carrier {
         self.data.bonds.as_deref_mut()
     }
 
+    pub(super) fn poll_cluster_event(&mut self) -> Option<(Instant, ClusterEvent)> {
+        self.cluster.as_mut()?.events.pop()
+    }
+
     pub(super) fn assists(&mut self) -> Option<&mut Assists> {
         self.data.assists.as_deref_mut()
     }
 
     pub(super) fn interface_name(&self, id: InterfaceId) -> Option<&str> {
-        self.interfaces.get(id).map(|interface| interface.device.name.as_str())
+        let own = self.interfaces.get(id).map(|interface| interface.device.name.as_str());
+        own.or_else(|| self.cluster.as_ref()?.interface_name(id))
     }
 
     pub(super) fn switch_to(&mut self, interface: &str, notice: Notice) -> Result<(), Error> {
@@ -319,6 +329,8 @@ impl Ipv4Carrier {
         self.interfaces.forget_addresses();
         self.install()?;
         self.tell_interfaces(now);
+        let relays = self.cluster.as_ref().map(|cluster| cluster.in_use()).unwrap_or_default();
+        self.tell_of_relays(now, &relays);
         self.read_network(now)?;
         self.finish_turn()
     }
@@ -372,6 +384,8 @@ impl Ipv4Carrier {
             return Ok(());
         }
         self.closed = true;
+        let now = self.clock.now();
+        self.cluster.iter_mut().for_each(|cluster| cluster.leave(now));
         let host = self.host.undo(self.tunnel);
         let parameters = self.parameters.undo();
         Ok(host.and(parameters)?)
@@ -400,16 +414,24 @@ fn assistance(setup: &Setup) -> Result<Option<Box<Assists>>, Error> {
 
 /// The tunnels over several paths that a setup is for.
 fn bonds(setup: &Setup, random: &mut Randomness) -> Result<Option<Box<Bonds>>, Error> {
-    if !setup.is_multipath() {
-        return Ok(None);
-    }
-    let (multipath, is_mobile) = match setup {
-        Setup::Home(HomeSetup { multipath, .. }) => (multipath, false),
-        Setup::Mobile(MobileSetup { multipath, .. }) => (multipath, true),
-        Setup::Foreign(_) => return Ok(None),
-    };
+    let Some(multipath) = setup.multipath() else { return Ok(None) };
+    let is_mobile = setup.role() == Role::Mobile;
     let bonds = Bonds::open(multipath.clone(), path_keys(setup), is_mobile, random.branch())?;
     Ok(Some(Box::new(bonds)))
+}
+
+/// Mobile node: the cluster that a setup is for.
+fn membership(
+    setup: &Setup,
+    time_of_day: Option<&hooks::Reading>,
+    random: &mut Randomness,
+) -> Result<Option<Box<Membership>>, Error> {
+    let (Setup::Mobile(MobileSetup { config, .. }), Some(several)) = (setup, setup.multipath()) else {
+        return Ok(None);
+    };
+    let Some(cluster) = &several.cluster else { return Ok(None) };
+    let counter = hooks::nanoseconds(time_of_day);
+    Ok(Some(Box::new(Membership::open(cluster, config, counter, random.branch())?)))
 }
 
 /// The keys of messages about paths, for each mobile node.
@@ -453,7 +475,14 @@ pub(crate) fn check(setup: &Setup) -> Result<(), Error> {
         Setup::Foreign(setup) => setup.config.links.iter().try_for_each(|link| named(link.interface)),
         Setup::Mobile(setup) => {
             let wanted = &setup.config.interfaces;
-            wanted.iter().try_for_each(|interface| named(interface.id))?;
+            wanted
+                .iter()
+                .filter(|interface| !interface.relay)
+                .try_for_each(|interface| named(interface.id))?;
+            let cluster = setup.multipath.cluster.as_ref().map(|cluster| &cluster.interface);
+            if let Some(name) = cluster.filter(|name| devices.iter().any(|device| device.name == **name)) {
+                return Err(Error::DoubleInterface { name: name.clone() });
+            }
             if let Some(device) = devices.iter().find(|device| wanted.iter().all(|w| w.id != device.id)) {
                 return Err(Error::UnknownInterface { name: device.name.clone() });
             }

@@ -20,7 +20,6 @@ use careof_lab::{Route, Rule};
 use careof_mobility::v4::{Delivery, DeliveryMethod, MobileNode, Prefix};
 
 use super::interfaces::Interfaces;
-use super::multipath::OVERHEAD;
 use super::{Error, HostOptions, MobileSetup};
 
 /// Tables, counted from the agent's first one.
@@ -177,7 +176,7 @@ impl Writer<'_> {
         let home_address = self.setup.config.home_address;
         let by_link = delivery.filter(|delivery| delivery.tunnel.is_none());
         // Several paths take more of a packet than the header of RFC 2003.
-        let more = if self.setup.config.multipath.is_some() { OVERHEAD - 20 } else { 0 };
+        let more = self.setup.config.multipath.map_or(0, |_| self.setup.multipath.overhead() - 20);
         let link = by_link.and_then(|delivery| Some((delivery, self.interfaces.get(delivery.interface)?)));
         let Some((delivery, interface, index)) = link.and_then(|(d, i)| Some((d, i, i.index()?))) else {
             let mtu = delivery.and_then(|delivery| {

@@ -11,6 +11,7 @@ mod assist_actions;
 mod assist_events;
 mod assists;
 mod bonded_packets;
+mod cluster;
 mod data_plane;
 mod decisions;
 mod error;
@@ -32,6 +33,7 @@ mod persistence;
 mod questions;
 mod reactions;
 mod reading;
+mod relay;
 mod segment_errors;
 mod setup;
 mod signalling;
@@ -47,13 +49,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use careof_base::{Instant, Randomness};
+use careof_base::{Instant, RandomStream, Randomness};
 use careof_lab::{Clock, Netlink};
 use careof_mobility::v4::{InterfaceId, Notice, PathProperties};
 use careof_mobility::{v4, v6};
 
 pub use advertiser::RouterAdvertiser;
 pub use assist_events::{AssistEvent, AssistNews, PacketDeed};
+pub use cluster::{ClusterEvent, ClusterSetup};
 pub use error::Error;
 pub use hooks::{BindingStore, Hooks, ParameterChange, ParameterLog, StoreError, TimeOfDay};
 pub use ipv6::{
@@ -62,11 +65,14 @@ pub use ipv6::{
     Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status,
 };
 pub use multipath::{MultipathEvent, MultipathSetup};
+#[doc(hidden)]
+pub use relay::RelayFaults;
+pub use relay::RelaySetup;
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{
-    AgentCounters, AssistDeed, AssistFlowStatus, AssistStatus, BindingStatus, HandoverStatus,
-    InterfaceStatus, MultipathPathStatus, MultipathStatus, PathStatus, RegistrationStatus, Role, Status,
-    StoreStatus, TunnelStatus, VisitorStatus,
+    AgentCounters, AllyStatus, AssistDeed, AssistFlowStatus, AssistStatus, BindingStatus, ClusterStatus,
+    HandoverStatus, InterfaceStatus, MultipathPathStatus, MultipathStatus, PathStatus, RegistrationStatus,
+    RelayInUse, RelayStatus, Role, Status, StoreStatus, TunnelStatus, VisitorStatus,
 };
 
 #[cfg(test)]
@@ -77,6 +83,7 @@ use assists::Assists;
 use ipv4::Ipv4Carrier;
 use ipv6::Ipv6Carrier;
 use multipath::Bonds;
+use relay::RelayCarrier;
 
 /// Which agent of which version, with everything it needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +92,14 @@ pub enum AnySetup {
     V4(Box<Setup>),
     /// Of Mobile IPv6.
     V6(Box<Ipv6Setup>),
+    /// A relay, which lends its link to mobile nodes of Mobile IPv4.
+    Relay(Box<RelaySetup>),
+}
+
+impl From<RelaySetup> for AnySetup {
+    fn from(setup: RelaySetup) -> Self {
+        Self::Relay(Box::new(setup))
+    }
 }
 
 impl From<Setup> for AnySetup {
@@ -106,6 +121,7 @@ impl AnySetup {
         match self {
             Self::V4(setup) => setup.role(),
             Self::V6(setup) => setup.role(),
+            Self::Relay(_) => Role::Relay,
         }
     }
 
@@ -117,10 +133,19 @@ impl AnySetup {
         let devices = match self {
             Self::V4(setup) => setup.devices(),
             Self::V6(setup) => setup.devices(),
+            Self::Relay(_) => &[],
         };
+        let mut names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+        if let Self::Relay(setup) = self {
+            names.extend([setup.cluster.as_str(), &setup.link]);
+        }
+        if let Self::V4(setup) = self
+            && let Some(cluster) = setup.multipath().and_then(|several| several.cluster.as_ref())
+        {
+            names.push(&cluster.interface);
+        }
         let there = Netlink::open()?.interfaces()?;
-        let names = devices.iter().map(|device| device.name.as_str());
-        Ok(names.filter(|name| there.iter().all(|found| found.name != *name)).collect())
+        Ok(names.into_iter().filter(|name| there.iter().all(|found| found.name != *name)).collect())
     }
 }
 
@@ -129,6 +154,7 @@ pub(crate) fn check(setup: &AnySetup) -> Result<(), Error> {
     match setup {
         AnySetup::V4(setup) => ipv4::check(setup),
         AnySetup::V6(setup) => ipv6::check(setup),
+        AnySetup::Relay(setup) => relay::check(setup),
     }
 }
 
@@ -153,6 +179,7 @@ pub struct Carrier {
 enum Version {
     V4(Box<Ipv4Carrier>),
     V6(Box<Ipv6Carrier>),
+    Relay(Box<RelayCarrier>),
 }
 
 /// The same call on the carrier of whichever version.
@@ -161,6 +188,7 @@ macro_rules! on_carrier {
         match $version {
             Version::V4($bound) => $call,
             Version::V6($bound) => $call,
+            Version::Relay($bound) => $call,
         }
     };
 }
@@ -186,6 +214,7 @@ impl Carrier {
         let version = match setup.into() {
             AnySetup::V4(setup) => Version::V4(Box::new(Ipv4Carrier::open(*setup, clock, random, hooks)?)),
             AnySetup::V6(setup) => Version::V6(Box::new(Ipv6Carrier::open(*setup, clock, random, hooks)?)),
+            AnySetup::Relay(setup) => Version::Relay(Box::new(RelayCarrier::open(*setup, clock, hooks)?)),
         };
         Ok(Self { version })
     }
@@ -212,6 +241,7 @@ impl Carrier {
         match &self.version {
             Version::V4(carrier) => carrier.restored(),
             Version::V6(carrier) => carrier.restored(),
+            Version::Relay(_) => 0,
         }
     }
 
@@ -220,15 +250,25 @@ impl Carrier {
     pub fn poll_event(&mut self) -> Option<(Instant, v4::Event)> {
         match &mut self.version {
             Version::V4(carrier) => carrier.poll_event(),
-            Version::V6(_) => None,
+            Version::V6(_) | Version::Relay(_) => None,
         }
     }
 
     /// As [`Carrier::poll_event`], of an agent of Mobile IPv6.
     pub fn poll_ipv6_event(&mut self) -> Option<(Instant, v6::Event)> {
         match &mut self.version {
-            Version::V4(_) => None,
+            Version::V4(_) | Version::Relay(_) => None,
             Version::V6(carrier) => carrier.poll_event(),
+        }
+    }
+
+    /// The next thing that happened in a cluster, to a relay or to a mobile node that uses relays, and when. As of
+    /// [`Carrier::poll_event`] a bounded number is kept.
+    pub fn poll_cluster_event(&mut self) -> Option<(Instant, ClusterEvent)> {
+        match &mut self.version {
+            Version::V4(carrier) => carrier.poll_cluster_event(),
+            Version::V6(_) => None,
+            Version::Relay(carrier) => carrier.events.pop(),
         }
     }
 
@@ -253,7 +293,7 @@ impl Carrier {
     fn bonds(&mut self) -> Option<&mut Bonds> {
         match &mut self.version {
             Version::V4(carrier) => carrier.bonds(),
-            Version::V6(_) => None,
+            Version::V6(_) | Version::Relay(_) => None,
         }
     }
 
@@ -261,7 +301,7 @@ impl Carrier {
     /// its home agent knows. Each time is told once.
     pub fn take_handed_over(&mut self) -> Option<(Instant, InterfaceId)> {
         match &mut self.version {
-            Version::V4(_) => None,
+            Version::V4(_) | Version::Relay(_) => None,
             Version::V6(carrier) => carrier.take_handed_over(),
         }
     }
@@ -318,7 +358,7 @@ impl Carrier {
     /// [`Error::UnknownInterface`], or what [`Carrier::turn`] says.
     pub fn prepare_handover(&mut self, interface: &str) -> Result<(), Error> {
         match &mut self.version {
-            Version::V4(_) => Ok(()),
+            Version::V4(_) | Version::Relay(_) => Ok(()),
             Version::V6(carrier) => carrier.prepare_handover(interface),
         }
     }
@@ -329,7 +369,7 @@ impl Carrier {
     /// What [`Carrier::turn`] says.
     pub fn call_off_handover(&mut self) -> Result<(), Error> {
         match &mut self.version {
-            Version::V4(_) => Ok(()),
+            Version::V4(_) | Version::Relay(_) => Ok(()),
             Version::V6(carrier) => carrier.call_off_handover(),
         }
     }
@@ -380,6 +420,7 @@ impl Carrier {
         match (&mut self.version, home_address.into()) {
             (Version::V4(carrier), IpAddr::V4(home_address)) => carrier.drop_mobile_node(home_address),
             (Version::V6(carrier), IpAddr::V6(home_address)) => carrier.drop_mobile_node(home_address),
+            (Version::Relay(carrier), _) => carrier.drop_mobile_node(),
             // An agent holds nothing for addresses of the other version.
             _ => Ok(0),
         }
@@ -416,6 +457,7 @@ impl Carrier {
         match &self.version {
             Version::V4(carrier) => carrier.role(),
             Version::V6(carrier) => carrier.setup().role(),
+            Version::Relay(carrier) => carrier.role(),
         }
     }
 
@@ -438,17 +480,14 @@ impl Carrier {
     #[must_use]
     pub fn ipv6_status(&self) -> Option<Ipv6Status> {
         match &self.version {
-            Version::V4(_) => None,
+            Version::V4(_) | Version::Relay(_) => None,
             Version::V6(carrier) => Some(carrier.status()),
         }
     }
 
     /// What the agent is doing, in sums; tunnels one by one only where they are of at most `most` mobile nodes.
     pub(crate) fn overview(&self, most: usize) -> Overview {
-        match &self.version {
-            Version::V4(carrier) => carrier.overview(most),
-            Version::V6(carrier) => carrier.overview(most),
-        }
+        on_carrier!(&self.version, carrier => carrier.overview(most))
     }
 
     /// The interfaces that the agent uses.
@@ -485,9 +524,14 @@ impl Carrier {
     /// the start was to change: the version of IP, [`HostOptions`], the interfaces, the home address, and over IPv6 the addresses of
     /// home agent and correspondent node and the home network.
     pub fn reconfigure(&mut self, setup: impl Into<AnySetup>) -> Result<(), Error> {
+        let from = self.role();
         match (&mut self.version, setup.into()) {
             (Version::V4(carrier), AnySetup::V4(setup)) => carrier.reconfigure(*setup),
             (Version::V6(carrier), AnySetup::V6(setup)) => carrier.reconfigure(*setup),
+            (Version::Relay(carrier), AnySetup::Relay(setup)) => carrier.reconfigure(*setup),
+            (_, setup) if setup.role() != from => {
+                Err(Error::RoleChanged { from: from.name(), to: setup.role().name() })
+            }
             _ => Err(Error::NeedsRestart { what: "the version of IP" }),
         }
     }
@@ -523,6 +567,16 @@ pub fn abandon(mut carrier: Carrier) {
 #[doc(hidden)]
 pub fn refuse_readings(carrier: &mut Carrier, attempts: u32) {
     on_carrier!(&mut carrier.version, carrier => carrier.refuse_readings(attempts));
+}
+
+/// Has a relay do this wrong from now on; `random` counts the first time.
+///
+/// For tests, and for scenarios with such a relay.
+#[doc(hidden)]
+pub fn spoil_relay(carrier: &mut Carrier, faults: RelayFaults, random: RandomStream) {
+    if let Version::Relay(carrier) = &mut carrier.version {
+        carrier.go_wrong(faults, random);
+    }
 }
 
 /// Whether each interface is listed once, and each number.

@@ -10,14 +10,16 @@ use careof_lab::{AgentSocket, Error, Outer, OutgoingDatagram};
 use careof_mobility::PathProperties;
 use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::multipath::{
-    Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathConfig, PathId, ReplayConfig,
-    ResequencerConfig, Rules, Scheduler,
+    Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathChange, PathConfig, PathId,
+    ReplayConfig, ResequencerConfig, Rules, Scheduler,
 };
 use careof_mobility::v4::{HomeAgent, InterfaceId, MobileNode, SecurityAssociation};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use careof_wire::tunnel::{MultipathHeader, MultipathPayload};
+use careof_wire::udp::UdpHeader;
 
+use super::cluster::{ClusterSetup, WayToRelay};
 use super::decisions::{path_by, path_to};
 use super::event_queue::EventQueue;
 use super::interfaces::Interfaces;
@@ -45,6 +47,8 @@ pub struct MultipathSetup {
     /// What is told of paths beforehand, by their numbers. Of others it is what the mobile node reports, and at the mobile node what its
     /// interface is configured with.
     pub told: BTreeMap<PathId, PathConfig>,
+    /// Mobile node: the cluster whose relays it uses, one for each interface of its configuration that stands for a relay.
+    pub cluster: Option<ClusterSetup>,
 }
 
 impl Default for MultipathSetup {
@@ -55,6 +59,7 @@ impl Default for MultipathSetup {
             rules: Rules::default(),
             replay: ReplayConfig::default(),
             told: BTreeMap::new(),
+            cluster: None,
         }
     }
 }
@@ -78,9 +83,11 @@ type Datagram = Arc<[u8]>;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Way {
     path: PathId,
-    /// This host's end, and the other one.
+    /// This host's end, and the other one. Through a relay the mobile node's is its home address.
     here: Ipv4Addr,
     there: Ipv4Addr,
+    /// The ends, again this host's first, of the tunnel of IP within IP to the relay that it leads through.
+    through: Option<(Ipv4Addr, Ipv4Addr)>,
     care_of: Ipv4Addr,
     /// Mobile node: by which interface.
     interface: Option<(InterfaceId, u32)>,
@@ -118,10 +125,14 @@ pub(super) struct Bonds {
     pub(super) socket: AgentSocket,
     random: Randomness,
     tied: BTreeMap<Ipv4Addr, Tied>,
-    /// Whose path begins or ends at this address of the other end.
+    /// Whose path begins or ends at this address of the other end, of those without a relay.
     homes: BTreeMap<Ipv4Addr, Ipv4Addr>,
     /// Mobile nodes whose paths may be others.
     changed: Vec<Ipv4Addr>,
+    /// Messages about paths that lead through relays, to be sent as packets.
+    relayed: VecDeque<OnPath>,
+    /// Mobile node: whether something comes through a relay, by the interface that stands for it.
+    relay_news: Vec<(InterfaceId, bool)>,
     is_mobile: bool,
     pub(super) events: EventQueue<MultipathEvent>,
     /// What was passed on and when, where somebody said to fetch it.
@@ -159,6 +170,8 @@ impl Bonds {
             tied: BTreeMap::new(),
             homes: BTreeMap::new(),
             changed: Vec::new(),
+            relayed: VecDeque::new(),
+            relay_news: Vec::new(),
             is_mobile,
             events: EventQueue::default(),
             passed_on: None,
@@ -194,15 +207,15 @@ impl Bonds {
 
     /// Home agent: the paths of a mobile node are these now.
     pub(super) fn follow_home(&mut self, now: Instant, agent: &HomeAgent, home_address: Ipv4Addr) {
-        let bindings = agent.bindings_of(home_address).iter();
-        let ways = bindings.filter(|binding| !binding.relayed).filter_map(|binding| {
+        let ways = agent.bindings_of(home_address).iter().filter_map(|binding| {
             let known = binding.path.map(PathProperties::from).unwrap_or_default();
             let config = PathConfig { rate: known.downlink, weight: 1, ..PathConfig::default() };
             let path = binding.path_id?;
             Some(Way {
                 path,
                 here: binding.tunnel.entry,
-                there: binding.care_of,
+                there: if binding.relayed { home_address } else { binding.care_of },
+                through: binding.relayed.then_some((binding.tunnel.entry, binding.care_of)),
                 care_of: binding.care_of,
                 interface: None,
                 config: self.told(path, config),
@@ -218,9 +231,22 @@ impl Bonds {
         node: &MobileNode,
         interfaces: &Interfaces,
         is_metered: impl Fn(InterfaceId) -> bool,
+        by_relay: impl Fn(InterfaceId) -> Option<WayToRelay>,
         home_address: Ipv4Addr,
     ) {
-        let ways = node.paths().filter(|path| !path.relayed).filter_map(|path| {
+        let ways = node.paths().filter_map(|path| {
+            if path.relayed {
+                let WayToRelay { interface, here, relay, config } = by_relay(path.interface)?;
+                return Some(Way {
+                    path: path.path,
+                    here: home_address,
+                    there: path.home_agent,
+                    through: Some((here, relay)),
+                    care_of: path.care_of,
+                    interface: Some((path.interface, interface)),
+                    config: self.told(path.path, config),
+                });
+            }
             let index = interfaces.index_of(path.interface)?;
             let cost = if is_metered(path.interface) { METERED } else { 0 };
             let rate = node.path(path.interface).uplink;
@@ -229,6 +255,7 @@ impl Bonds {
                 path: path.path,
                 here: path.care_of,
                 there: path.home_agent,
+                through: None,
                 care_of: path.care_of,
                 interface: Some((path.interface, index)),
                 config: self.told(path.path, config),
@@ -266,15 +293,19 @@ impl Bonds {
         }
         for old in std::mem::take(&mut tied.ways) {
             // Another address is another path, whatever its number.
-            let stays = |way: &&Way| way.path == old.path && (way.here, way.there) == (old.here, old.there);
-            if !ways.iter().any(|way| stays(&way)) {
+            let ends = |way: &Way| (way.path, way.here, way.there, way.through);
+            if !ways.iter().any(|way| ends(way) == ends(&old)) {
                 tied.bond.remove_path(now, old.path);
             }
-            self.homes.remove(&old.there);
+            if old.through.is_none() {
+                self.homes.remove(&old.there);
+            }
         }
         for way in &ways {
             tied.bond.set_path(now, way.path, way.config);
-            self.homes.insert(way.there, home_address);
+            if way.through.is_none() {
+                self.homes.insert(way.there, home_address);
+            }
         }
         tied.ways = ways;
     }
@@ -303,15 +334,20 @@ impl Bonds {
 
     /// The next packet to put on a path.
     pub(super) fn poll_transmit(&mut self) -> Option<OnPath> {
+        if let Some(message) = self.relayed.pop_front() {
+            return Some(message);
+        }
         for tied in self.tied.values_mut() {
             while let Some(sent) = tied.bond.poll_transmit() {
                 // Gone meanwhile: what was put there is lost, as on any path that ends.
                 let Some(way) = tied.ways.iter().find(|way| way.path == sent.path) else { continue };
-                let mut bytes = Vec::with_capacity(MultipathHeader::LEN + sent.packet.len());
-                sent.header.emit(&mut bytes);
-                bytes.extend_from_slice(&sent.packet);
                 let tos = sent.packet.get(1).copied().unwrap_or_default();
-                return Some(OnPath { outer: way.outer(tos), bytes });
+                let len = MultipathHeader::LEN + sent.packet.len();
+                let on_path = way.packet(protocol::GRE, tos, len, |bytes| {
+                    sent.header.emit(bytes);
+                    bytes.extend_from_slice(&sent.packet);
+                });
+                return Some(on_path);
             }
         }
         None
@@ -326,11 +362,16 @@ impl Bonds {
         })
     }
 
-    /// A packet of protocol 47 has come in by `interface`; whether it came over a path of ours.
+    /// A packet of a tunnel has come in by `interface`; whether it came over a path of ours.
     pub(super) fn receive(&mut self, now: Instant, interface: u32, packet: &[u8]) -> bool {
         let Ok((outer, payload)) = Ipv4Header::parse(packet) else { return false };
-        if outer.protocol != protocol::GRE || outer.is_fragment() {
+        if outer.is_fragment() {
             return false;
+        }
+        match outer.protocol {
+            protocol::GRE => {}
+            protocol::IP_IN_IP => return self.receive_relayed(now, interface, &outer, payload),
+            _ => return false,
         }
         let Ok((header, datagram)) = MultipathHeader::parse(payload) else { return false };
         let Some(tied) = self.homes.get(&outer.source).and_then(|home| self.tied.get_mut(home)) else {
@@ -352,6 +393,45 @@ impl Bonds {
         true
     }
 
+    /// The same, of what a relay may have passed on: packets, and messages about the path through it.
+    fn receive_relayed(&mut self, now: Instant, interface: u32, outer: &Ipv4Header, payload: &[u8]) -> bool {
+        let Ok((inner, payload)) = Ipv4Header::parse(payload) else { return false };
+        let home_address = if self.is_mobile { inner.destination } else { inner.source };
+        let Some(tied) = self.tied.get_mut(&home_address).filter(|_| !inner.is_fragment()) else {
+            return false;
+        };
+        let is_by = |way: &&Way| {
+            way.through == Some((outer.destination, outer.source))
+                && way.is_between(inner.destination, inner.source)
+                && way.interface.is_none_or(|(_, index)| index == interface)
+        };
+        let Some(path) = tied.ways.iter().find(is_by).map(|way| way.path) else { return false };
+        match inner.protocol {
+            protocol::GRE => {
+                let Ok((header, datagram)) = MultipathHeader::parse(payload) else { return false };
+                if header.payload != MultipathPayload::Ipv4 || header.path != path.number() {
+                    self.not_ours = self.not_ours.saturating_add(1);
+                    return true;
+                }
+                let len = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
+                tied.bond.receive(now, &header, len, datagram.into());
+                true
+            }
+            protocol::UDP => {
+                let Ok((udp, message)) = UdpHeader::parse(inner.source, inner.destination, payload) else {
+                    return false;
+                };
+                if udp.destination_port != PATH_PORT {
+                    return false;
+                }
+                // It is counted by the bond.
+                let _ = tied.bond.handle_message(now, Some(path), message);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Takes messages that have come.
     pub(super) fn take_messages(&mut self, now: Instant) {
         let mut buffer = [0; LONGEST_MESSAGE];
@@ -361,7 +441,8 @@ impl Bonds {
                     let tied = self.homes.get(&datagram.source).and_then(|home| self.tied.get_mut(home));
                     let way = tied.as_ref().and_then(|tied| {
                         tied.ways.iter().find(|way| {
-                            way.is_between(datagram.destination, datagram.source)
+                            way.through.is_none()
+                                && way.is_between(datagram.destination, datagram.source)
                                 && way.interface.is_none_or(|(_, index)| index == datagram.interface)
                         })
                     });
@@ -397,6 +478,10 @@ impl Bonds {
         for (home_address, tied) in &mut self.tied {
             while let Some((path, bytes)) = tied.bond.poll_message(now) {
                 let Some(way) = tied.ways.iter().find(|way| way.path == path) else { continue };
+                if way.through.is_some() {
+                    self.relayed.push_back(way.message(&bytes));
+                    continue;
+                }
                 let sent = socket.send(&OutgoingDatagram {
                     interface: way.interface.map(|(_, index)| index),
                     source: way.here,
@@ -410,9 +495,20 @@ impl Bonds {
                 }
             }
             while let Some(event) = tied.bond.poll_event() {
+                if let BondEvent::Path { path, change } = event
+                    && let Some(way) = tied.ways.iter().find(|way| way.path == path && way.through.is_some())
+                    && let Some((interface, _)) = way.interface
+                {
+                    self.relay_news.push((interface, change == PathChange::Back));
+                }
                 self.events.push(now, MultipathEvent { home_address: *home_address, event });
             }
         }
+    }
+
+    /// Mobile node: by the interfaces that stand for relays, whether something comes through them since that was last taken.
+    pub(super) fn take_relay_news(&mut self) -> Vec<(InterfaceId, bool)> {
+        std::mem::take(&mut self.relay_news)
     }
 
     /// From now on what is passed on is kept for [`Bonds::poll_passed_on`].
@@ -491,18 +587,49 @@ impl Way {
         self.interface.map_or_else(|| path_to(self.care_of), |(id, _)| path_by(id))
     }
 
-    /// The outer header of a packet on it. What is too long for the path goes in fragments: the tunnel device has an MTU that makes
-    /// that rare.
-    fn outer(&self, tos: u8) -> Outer {
-        Outer {
-            source: self.here,
-            destination: self.there,
-            protocol: protocol::GRE,
+    /// A packet of `protocol` on it, whose `len` bytes `emit` writes. What is too long for the path goes in fragments outside: the tunnel
+    /// device has an MTU that makes that rare.
+    fn packet(&self, protocol: u8, tos: u8, len: usize, emit: impl FnOnce(&mut Vec<u8>)) -> OnPath {
+        let mut bytes = Vec::with_capacity(usize::from(Ipv4Header::LEN) + len);
+        let (source, destination, outermost) = match self.through {
+            None => (self.here, self.there, protocol),
+            Some((here, there)) => {
+                let inner = Ipv4Header {
+                    source: self.here,
+                    destination: self.there,
+                    protocol,
+                    ttl: TTL,
+                    tos,
+                    dont_fragment: true,
+                    // What is longer is refused when it is sent.
+                    payload_len: u16::try_from(len).unwrap_or(u16::MAX).min(Ipv4Header::MAX_PAYLOAD_LEN),
+                    ..Ipv4Header::default()
+                };
+                inner.emit(&mut bytes);
+                (here, there, protocol::IP_IN_IP)
+            }
+        };
+        emit(&mut bytes);
+        let interface = self.interface.map(|(_, index)| index);
+        let outer = Outer {
+            source,
+            destination,
+            protocol: outermost,
             tos,
             ttl: TTL,
             dont_fragment: false,
-            interface: self.interface.map(|(_, index)| index),
-        }
+            interface,
+        };
+        OnPath { outer, bytes }
+    }
+
+    /// A message about it, as a packet on it.
+    fn message(&self, payload: &[u8]) -> OnPath {
+        let payload_len = u16::try_from(payload.len()).unwrap_or(u16::MAX);
+        let header = UdpHeader { source_port: PATH_PORT, destination_port: PATH_PORT, payload_len };
+        self.packet(protocol::UDP, 0, usize::from(UdpHeader::LEN) + payload.len(), |bytes| {
+            header.emit(self.here, self.there, payload, bytes);
+        })
     }
 }
 
@@ -523,6 +650,7 @@ fn described(
         path: way.path.number(),
         care_of: way.care_of,
         interface,
+        relay: way.through.map(|(_, relay)| relay).filter(|_| way.interface.is_some()),
         state: quality.state.name(),
         round_trip_ms: estimate.round_trip.map(ms),
         variation_ms: estimate.variation.map(ms),
@@ -544,6 +672,13 @@ fn described(
     })
 }
 
-/// Bytes that a path takes of what its link carries: an outer header, and that of several paths. Through a relay it would be a second outer
-/// header more; no carrier has such paths yet.
-pub(super) const OVERHEAD: u16 = Ipv4Header::LEN + MultipathHeader::LEN as u16;
+/// Bytes that a path takes of what its link carries: an outer header, and that of several paths.
+const OVERHEAD: u16 = Ipv4Header::LEN + MultipathHeader::LEN as u16;
+
+impl MultipathSetup {
+    /// Bytes that a path takes of what its link carries; through a relay it is a second outer header more. A home agent does not know
+    /// beforehand whether there will be relays: what is too long for a path goes in fragments.
+    pub(super) fn overhead(&self) -> u16 {
+        OVERHEAD + self.cluster.as_ref().map_or(0, |_| Ipv4Header::LEN)
+    }
+}

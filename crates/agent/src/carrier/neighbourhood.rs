@@ -89,7 +89,7 @@ pub(super) struct Neighbourhood {
 impl Neighbourhood {
     pub(super) fn open(role: Role) -> Result<Self, Error> {
         let watch = match role {
-            Role::Home | Role::Correspondent | Role::AnchorPoint | Role::AccessRouter => None,
+            Role::Home | Role::Correspondent | Role::AnchorPoint | Role::AccessRouter | Role::Relay => None,
             Role::Foreign | Role::Mobile => Some(NeighbourWatch::open(REGISTRATION_PORT)?),
         };
         Ok(Self::new(watch))

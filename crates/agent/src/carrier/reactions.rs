@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use careof_assist::{self as assist, Told};
 use careof_base::Instant;
 use careof_lab::{InterfaceAddress, Neighbour, Netlink, Route, RouteKind, Rule, SeenRequest};
+use careof_mobility::multipath::alliance::RelayInterfaceChange;
 use careof_mobility::v4::{
     AgentEvent, ArpEvent, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, PathProperties, Prefix,
     RegistrationEvent, RegistrationStep, Surroundings, Transmit, TransmitPayload,
@@ -120,7 +121,43 @@ impl Ipv4Carrier {
         let changes = self.reading.note(now, outcome).unwrap_or_default();
         self.apply_changes(now, changes)?;
         self.read_addresses(now);
+        self.read_cluster(now);
         Ok(())
+    }
+
+    /// Mobile node: reads what there is of the interface to its cluster.
+    fn read_cluster(&mut self, now: Instant) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let outcome = cluster.read(self.host.netlink());
+        self.reading.note(now, outcome);
+        self.follow_cluster(now);
+    }
+
+    /// Mobile node: does what its cluster asks for.
+    pub(super) fn follow_cluster(&mut self, now: Instant) {
+        let Some(cluster) = &mut self.cluster else { return };
+        if let Some(bonds) = &mut self.data.bonds {
+            for (interface, works) in bonds.take_relay_news() {
+                cluster.note_path(now, interface, works);
+            }
+        }
+        cluster.wake(now);
+        let changes = cluster.drive(now);
+        self.tell_of_relays(now, &changes);
+    }
+
+    /// Mobile node: tells it what has become of the interfaces that stand for relays.
+    pub(super) fn tell_of_relays(&mut self, now: Instant, changes: &[RelayInterfaceChange]) {
+        for &RelayInterfaceChange { interface, address } in changes {
+            self.tell_agent(now, Input::AddressChanged { interface, address });
+            self.drain(now);
+            let is_there = address.is_some();
+            self.tell_agent(
+                now,
+                if is_there { Input::LinkUp { interface } } else { Input::LinkDown { interface } },
+            );
+            self.drain(now);
+        }
     }
 
     /// Reads everything once more when that is due.
@@ -208,6 +245,9 @@ impl Ipv4Carrier {
             self.read_network(now)?;
         } else if addresses || by_links {
             self.read_addresses(now);
+        }
+        if !everything && (addresses || links) {
+            self.read_cluster(now);
         }
         if by_links || everything || addresses {
             self.host.settle();
@@ -692,14 +732,15 @@ impl Ipv4Carrier {
 
     /// Has tunnels over several paths go by those that there are now.
     pub(super) fn follow_paths(&mut self, now: Instant) {
-        let Some(bonds) = &mut self.data.bonds else { return };
+        let (Some(bonds), cluster) = (&mut self.data.bonds, &self.cluster) else { return };
+        let by_relay = |interface| cluster.as_ref()?.way(interface);
         for home_address in bonds.take_changed() {
             match (&self.agent, &self.setup) {
                 (Agent::Home(agent), _) => bonds.follow_home(now, agent, home_address),
                 (Agent::Mobile(node), Setup::Mobile(setup)) => {
                     let interfaces = &setup.config.interfaces;
                     let is_metered = |id| interfaces.iter().any(|known| known.id == id && known.metered);
-                    bonds.follow_mobile(now, node, &self.interfaces, is_metered, home_address);
+                    bonds.follow_mobile(now, node, &self.interfaces, is_metered, by_relay, home_address);
                 }
                 _ => {}
             }

@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 
 use careof_mobility::v4::{ForeignAgentConfig, HomeAgentConfig, InterfaceId, MobileNodeConfig};
 
-use super::multipath::OVERHEAD;
 use super::{MultipathSetup, Role};
 
 /// An interface of this host, and the number by which the agent's configuration speaks of it.
@@ -189,25 +188,23 @@ impl Setup {
     pub(super) fn tunnel_mtu(&self) -> u16 {
         let mtu = self.host().tunnel_mtu;
         // 20 bytes are left out already, for the header of RFC 2003.
-        if self.is_multipath() { mtu.saturating_sub(OVERHEAD - 20).max(68) } else { mtu }
+        match self.multipath() {
+            Some(several) => mtu.saturating_sub(several.overhead() - 20).max(68),
+            None => mtu,
+        }
     }
 
     /// Whether two setups say the same of several paths.
     pub(super) fn same_multipath(&self, other: &Self) -> bool {
-        let of = |setup: &Self| match setup {
-            Self::Home(setup) => setup.config.multipath.then(|| setup.multipath.clone()),
-            Self::Foreign(_) => None,
-            Self::Mobile(setup) => setup.config.multipath.map(|_| setup.multipath.clone()),
-        };
-        of(self) == of(other)
+        self.multipath() == other.multipath()
     }
 
-    /// Whether packets go over several paths of a mobile node at once.
-    pub(super) const fn is_multipath(&self) -> bool {
+    /// How packets go over several paths of a mobile node at once; `None`: they do not.
+    pub(super) fn multipath(&self) -> Option<&MultipathSetup> {
         match self {
-            Self::Home(setup) => setup.config.multipath,
-            Self::Foreign(_) => false,
-            Self::Mobile(setup) => setup.config.multipath.is_some(),
+            Self::Home(setup) => Some(&setup.multipath).filter(|_| setup.config.multipath),
+            Self::Foreign(_) => None,
+            Self::Mobile(setup) => Some(&setup.multipath).filter(|_| setup.config.multipath.is_some()),
         }
     }
 

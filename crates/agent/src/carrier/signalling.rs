@@ -31,7 +31,7 @@ pub(super) struct Signalling {
 impl Signalling {
     pub(super) fn open(role: Role) -> Result<Self, Error> {
         let types: &[u8] = match role {
-            Role::Home | Role::AnchorPoint | Role::AccessRouter => &[SOLICITATION],
+            Role::Home | Role::AnchorPoint | Role::AccessRouter | Role::Relay => &[SOLICITATION],
             // What became of the requests it relayed.
             Role::Foreign => &[SOLICITATION, UNREACHABLE],
             Role::Mobile | Role::Correspondent => &[ADVERTISEMENT],

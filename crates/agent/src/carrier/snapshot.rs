@@ -101,6 +101,8 @@ impl Ipv4Carrier {
             registration: self.registration(),
             tunnels: Vec::new(),
             multipath: self.multipath(now),
+            cluster: self.cluster.as_ref().map(|cluster| cluster.status()),
+            relay: None,
             assist: self.data.assists.as_ref().map(|assists| assists.status(now)),
             counters: self.counters(),
             handovers: self.events.handovers().cloned().collect(),
@@ -163,6 +165,8 @@ impl Ipv4Carrier {
             registration: self.registration(),
             tunnels: if tells_each { self.tunnels(now, &ALL) } else { Vec::new() },
             multipath: if tells_each { self.multipath(now) } else { Vec::new() },
+            cluster: self.cluster.as_ref().map(|cluster| cluster.status()),
+            relay: None,
             put_in: self.data.put_in.sums(),
             taken_out: self.data.taken_out.sums(),
             assist: self.data.assists.as_ref().map(|assists| assists.overview()),
@@ -178,14 +182,8 @@ impl Ipv4Carrier {
 
     /// The interfaces that the agent uses.
     pub(super) fn interface_statuses(&self) -> Vec<InterfaceStatus> {
-        let interfaces = self.interfaces.named().iter().map(|interface| InterfaceStatus {
-            name: interface.device.name.clone(),
-            up: interface.is_up(),
-            address: interface.address.map(|own| format!("{}/{}", own.address, own.prefix_length)),
-            gateway: interface.address.and_then(|own| own.gateway).map(IpAddr::V4),
-            path: self.path_status(interface.device.id),
-        });
-        interfaces.collect()
+        let interfaces = self.interfaces.named().iter();
+        interfaces.map(|interface| interface.status(self.path_status(interface.device.id))).collect()
     }
 
     fn path_status(&self, id: InterfaceId) -> Option<PathStatus> {
@@ -302,7 +300,9 @@ impl Ipv4Carrier {
         add("errors-suppressed", self.data.limit.suppressed);
         add("announcements-sent", self.announcements.sent);
         add("path-messages-unsent", of_paths(|bonds| bonds.unsent));
-        add("events-lost", self.events.lost + of_paths(|bonds| bonds.events.lost + bonds.passed_unseen));
+        let of_cluster = self.cluster.as_ref().map_or(0, |cluster| cluster.events.lost);
+        let of_paths_lost = of_paths(|bonds| bonds.events.lost + bonds.passed_unseen);
+        add("events-lost", self.events.lost + of_paths_lost + of_cluster);
         add("bindings-saved", self.persistence.saved);
         add("bindings-not-saved", self.persistence.failed);
         add("bindings-restored", self.persistence.restored);
@@ -313,6 +313,12 @@ impl Ipv4Carrier {
         add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
         add("host-dumps", self.host.dumps());
+        if let Some(cluster) = &self.cluster {
+            cluster.count(&mut counters);
+        }
+        let mut add = |name: &str, value: u64| {
+            counters.insert(name.to_owned(), value);
+        };
         for (name, count) in self.data.assists.iter().flat_map(|assists| assists.counters()) {
             add(&format!("assist-{name}"), count);
         }

@@ -21,6 +21,8 @@ pub enum Role {
     AnchorPoint,
     /// An access router of fast handovers over Mobile IPv6.
     AccessRouter,
+    /// A relay, which lends mobile nodes its link.
+    Relay,
 }
 
 impl Role {
@@ -34,6 +36,7 @@ impl Role {
             Self::Correspondent => "correspondent node",
             Self::AnchorPoint => "mobility anchor point",
             Self::AccessRouter => "access router",
+            Self::Relay => "relay",
         }
     }
 }
@@ -136,8 +139,10 @@ pub struct MultipathPathStatus {
     pub path: u8,
     /// The mobile node's address there.
     pub care_of: Ipv4Addr,
-    /// Mobile node: its interface.
+    /// Mobile node: its interface; through a relay that to the cluster.
     pub interface: Option<String>,
+    /// Mobile node: the relay that it leads through, by its address in the cluster.
+    pub relay: Option<Ipv4Addr>,
     /// `unknown`, `alive`, `suspect` or `silent`.
     pub state: &'static str,
     /// The smoothed round trip, milliseconds.
@@ -174,6 +179,66 @@ pub struct MultipathPathStatus {
     pub outages: u64,
     /// For how long it did, all in all, seconds.
     pub out_for_s: f64,
+}
+
+/// A cluster that a mobile node is in.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClusterStatus {
+    /// The interface to it.
+    pub interface: String,
+    /// The node's address there.
+    pub address: Option<Ipv4Addr>,
+    /// Relays that advertise themselves.
+    pub known: usize,
+    /// Those that it uses.
+    pub relays: Vec<RelayInUse>,
+}
+
+/// A relay that a mobile node uses.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RelayInUse {
+    /// Its address in the cluster.
+    pub relay: Ipv4Addr,
+    /// That of its own link: a care-of address.
+    pub care_of: Ipv4Addr,
+}
+
+/// What a relay lends.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RelayStatus {
+    /// Whether it does.
+    pub lends: bool,
+    /// Its address in the cluster.
+    pub cluster: Option<Ipv4Addr>,
+    /// That of its own link.
+    pub outside: Option<Ipv4Addr>,
+    /// Allies that it takes at a time.
+    pub most_allies: usize,
+    /// The allies, by home address.
+    pub allies: Vec<AllyStatus>,
+    /// Packets passed on for whomever since it was started, to mobile nodes and from them.
+    pub relayed_packets: [u64; 2],
+    /// Bytes of these, within the outer header.
+    pub relayed_bytes: [u64; 2],
+}
+
+/// A mobile node that a relay is allied with, and what it passed on for it in this alliance.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AllyStatus {
+    /// The mobile node.
+    pub home_address: Ipv4Addr,
+    /// Its address in the cluster.
+    pub client: Ipv4Addr,
+    /// What is left of the alliance in seconds.
+    pub left_s: f64,
+    /// Packets to it.
+    pub packets_in: u64,
+    /// Bytes of these, within the outer header.
+    pub bytes_in: u64,
+    /// Packets from it.
+    pub packets_out: u64,
+    /// Bytes of these.
+    pub bytes_out: u64,
 }
 
 /// A binding of a home agent or correspondent node.
@@ -375,6 +440,10 @@ pub struct Status {
     pub tunnels: Vec<TunnelStatus>,
     /// Tunnels over several paths.
     pub multipath: Vec<MultipathStatus>,
+    /// Mobile node: the cluster whose relays it uses.
+    pub cluster: Option<ClusterStatus>,
+    /// Relay: what it lends.
+    pub relay: Option<RelayStatus>,
     /// What is done for TCP connections; `None`: nothing.
     pub assist: Option<AssistStatus>,
     /// What was counted. Names are of small letters and dashes: `messages-received`, `dropped-malformed`,
@@ -403,6 +472,8 @@ pub(crate) struct Overview {
     pub(crate) tunnels: Vec<TunnelStatus>,
     /// Those over several paths, as well.
     pub(crate) multipath: Vec<MultipathStatus>,
+    pub(crate) cluster: Option<ClusterStatus>,
+    pub(crate) relay: Option<RelayStatus>,
     /// Datagrams put into tunnels, and their bytes.
     pub(crate) put_in: (u64, u64),
     /// Datagrams taken out of tunnels, and their bytes.

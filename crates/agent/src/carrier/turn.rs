@@ -14,6 +14,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 
 use super::agent::Agent;
 use super::alarm::{Alarm, failed};
+use super::cluster::Membership;
 use super::data_plane::{DataPlane, LANES};
 use super::decisions::Traffic;
 use super::signalling::{LONGEST_MESSAGE, Signalling};
@@ -41,6 +42,8 @@ enum Source {
     Device,
     /// Messages about paths.
     Paths,
+    /// Messages of a cluster.
+    Cluster,
     /// Packets, or errors, of a lane.
     Lane(usize),
     /// Room for what a lane has to send.
@@ -48,13 +51,14 @@ enum Source {
 }
 
 impl Source {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Timer,
         Self::Monitor,
         Self::Udp,
         Self::Icmp,
         Self::Device,
         Self::Paths,
+        Self::Cluster,
         Self::Lane(0),
         Self::Lane(1),
         Self::Lane(2),
@@ -79,6 +83,7 @@ impl Waiting {
     pub(super) fn new(
         monitor: &NetlinkMonitor,
         signalling: &Signalling,
+        cluster: Option<&Membership>,
         data: &DataPlane,
     ) -> Result<Self, Error> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("epoll_create1"))?;
@@ -92,6 +97,10 @@ impl Waiting {
                 Source::Device => (data.device(), EpollFlags::EPOLLIN),
                 Source::Paths => match &data.bonds {
                     Some(bonds) => (bonds.socket.as_fd(), EpollFlags::EPOLLIN),
+                    None => continue,
+                },
+                Source::Cluster => match cluster {
+                    Some(cluster) => (cluster.as_fd(), EpollFlags::EPOLLIN),
                     None => continue,
                 },
                 Source::Lane(lane) => (data.lanes[lane].socket.as_fd(), EpollFlags::EPOLLIN),
@@ -166,6 +175,7 @@ impl Ipv4Carrier {
                 Source::Monitor => self.take_changes(now)?,
                 Source::Udp => self.take_datagrams(now),
                 Source::Icmp => self.take_icmp(now),
+                Source::Cluster => self.cluster.iter_mut().for_each(|cluster| cluster.take_messages(now)),
                 _ => {}
             }
         }
@@ -334,6 +344,7 @@ impl Ipv4Carrier {
 
     /// Does what is due.
     fn wake(&mut self, now: Instant) {
+        self.follow_cluster(now);
         for _ in 0..WAKES_A_TURN {
             let Some((_, wake)) = self.agent.next_timeout().filter(|(at, _)| *at <= now) else { break };
             if wake == Wake::PathProbe {
@@ -398,6 +409,7 @@ impl Ipv4Carrier {
             self.questions.next_timeout(),
             assists,
             self.data.bonds.as_ref().and_then(|bonds| bonds.next_timeout(now)),
+            self.cluster.as_ref().and_then(|cluster| cluster.next_timeout()),
         ];
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
         self.waiting.alarm.arm(now, next)?;

@@ -123,10 +123,14 @@ fn summary(configuration: &Configuration) -> String {
                 format!("a foreign agent on {}", count(setup.config.links.len(), "link"))
             }
             Setup::Mobile(setup) => {
-                let interfaces = count(setup.config.interfaces.len(), "interface");
+                let interfaces = count(setup.devices.len(), "interface");
                 format!("the mobile node {} with {interfaces}", setup.config.home_address)
             }
         },
+        AnySetup::Relay(setup) => {
+            let clients = count(setup.config.clients, "mobile node");
+            format!("a relay that lends {} to {clients} at a time", setup.link)
+        }
         AnySetup::V6(setup) => match &**setup {
             Ipv6Setup::Home(setup) => {
                 let nodes = count(setup.config.mobile_nodes.len(), "mobile node");

@@ -87,7 +87,7 @@ fn described(status: &Value, before: Option<&Value>) -> String {
         let _ = writeln!(
             text,
             "  {:<4} {:<15} {:<10} {:<8} {:>9} {:>7} {:>14} {:>14} {:>14} {:>6}",
-            "path", "care-of", "interface", "state", "rtt", "loss", "carries", "out", "in", "share"
+            "path", "care-of", "by", "state", "rtt", "loss", "carries", "out", "in", "share"
         );
         for path in several["paths"].as_array().map_or(&[][..], Vec::as_slice) {
             let now = |name: &str| {
@@ -100,7 +100,7 @@ fn described(status: &Value, before: Option<&Value>) -> String {
                 "  {:<4} {:<15} {:<10} {:<8} {:>9} {:>7} {:>14} {:>14} {:>14} {:>6}",
                 path["path"].to_string(),
                 path["care_of"].as_str().unwrap_or_default(),
-                path["interface"].as_str().unwrap_or("-"),
+                path["relay"].as_str().or_else(|| path["interface"].as_str()).unwrap_or("-"),
                 path["state"].as_str().unwrap_or_default(),
                 optional(&path["round_trip_ms"], |ms| format!("{ms:.1} ms")),
                 optional(&path["loss"], |loss| format!("{:.1} %", loss * 100.0)),

@@ -161,6 +161,7 @@ fn describe(status: &Value) -> String {
         Some("correspondent") => "correspondent node",
         Some("anchor-point") => "mobility anchor point",
         Some("access-router") => "access router",
+        Some("relay") => "relay",
         _ => "agent",
     };
     let mut head = vec![role.to_owned()];
@@ -203,6 +204,12 @@ fn describe(status: &Value) -> String {
     if let registration @ Value::Object(_) = &status["registration"] {
         out.push_str(&format!("\n{}\n", registered(registration)));
     }
+    if let cluster @ Value::Object(_) = &status["cluster"] {
+        out.push_str(&format!("\n{}\n", in_cluster(cluster)));
+    }
+    if let relay @ Value::Object(_) = &status["relay"] {
+        out.push_str(&format!("\n{}\n", lent(relay)));
+    }
     let left = |row: &Value| row["left_s"].as_f64().map_or_else(|| "for ever".to_owned(), span);
     table(
         &mut out,
@@ -226,6 +233,26 @@ fn describe(status: &Value) -> String {
             ("care-of", &|row| text(&row["care_of"])),
             ("interface", &|row| text(&row["interface"])),
             ("left", &left),
+        ],
+    );
+    table(
+        &mut out,
+        "relays in use",
+        &status["cluster"]["relays"],
+        &[("relay", &|row| text(&row["relay"])), ("care-of", &|row| text(&row["care_of"]))],
+    );
+    table(
+        &mut out,
+        "allies",
+        &status["relay"]["allies"],
+        &[
+            ("home address", &|row| text(&row["home_address"])),
+            ("in the cluster", &|row| text(&row["client"])),
+            ("left", &left),
+            ("packets in", &|row| text(&row["packets_in"])),
+            ("bytes in", &|row| text(&row["bytes_in"])),
+            ("packets out", &|row| text(&row["packets_out"])),
+            ("bytes out", &|row| text(&row["bytes_out"])),
         ],
     );
     table(
@@ -337,6 +364,28 @@ fn deeds(done: &Value) -> String {
     };
     let said: Vec<_> = done.as_array().into_iter().flatten().map(said).collect();
     if said.is_empty() { "-".to_owned() } else { said.join(", ") }
+}
+
+/// How a mobile node is in its cluster.
+fn in_cluster(cluster: &Value) -> String {
+    let (interface, known) = (text(&cluster["interface"]), text(&cluster["known"]));
+    if cluster["address"].is_null() {
+        return format!("not in the cluster: {interface} is down or has no IPv4 address");
+    }
+    format!("in the cluster as {} on {interface}; relays known: {known}", text(&cluster["address"]))
+}
+
+/// What a relay lends.
+fn lent(relay: &Value) -> String {
+    let allies = relay["allies"].as_array().map_or(0, Vec::len);
+    let most = text(&relay["most_allies"]);
+    match (relay["cluster"].as_str(), relay["outside"].as_str()) {
+        (Some(cluster), Some(outside)) => {
+            format!("lends {outside} to the cluster, where it is {cluster}; allies: {allies} of {most}")
+        }
+        (None, _) => "lends nothing: it has no address in the cluster".to_owned(),
+        (_, None) => "lends nothing: its link has no address".to_owned(),
+    }
 }
 
 fn registered(registration: &Value) -> String {

@@ -70,7 +70,7 @@ pub(super) fn home(reader: &Reader<'_>, source: Source<'_>, problems: &mut Probl
     let reverse_tunnel = reverse_tunnel(reader, problems);
     let late_reverse_tunnel =
         given(reader, "late_reverse_tunnel", problems, |field, p| at_most(field, LONGEST_LATE, p));
-    let several = multipath(reader, &MULTIPATH, problems).map(|several| several.setup);
+    let several = multipath(reader, &MULTIPATH, source, problems).map(|several| several.setup);
     let assist = assist(reader, Place::HomeAgent, problems);
     let host = host(reader, problems);
     if problems.count() > before {

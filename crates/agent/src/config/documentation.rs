@@ -9,14 +9,14 @@ const INTRODUCTION: &str = "# careof-agent
 <!-- Generated: the text from crates/agent/src/config/documentation.rs, the tables from the parser's own table of keys,
 crates/agent/src/config/reference.rs. Do not edit. -->
 
-`careof-agent FILE` runs the mobility agent that FILE describes: a home agent, a foreign agent or a mobile node of Mobile
+`careof-agent FILE` runs the mobility agent that FILE describes: a home agent, a foreign agent, a mobile node or a [relay](#links-of-neighbours) of Mobile
 IPv4 (RFC 5944, with reverse tunnelling by RFC 3024), or a home agent, a mobile node, a correspondent node or a mobility anchor point of
 [Mobile IPv6](#mobile-ipv6) (RFC 6275, authenticated by RFC 4285). `careof-agent check FILE` says what is wrong with FILE, and starts
 nothing. Ready configurations are in `examples/`, a systemd unit is in `packaging/`.
 
 ## What it needs
 
-`CAP_NET_ADMIN` and `CAP_NET_RAW`, over IPv4 `CAP_NET_BIND_SERVICE` to open port 434, and `/dev/net/tun`. Once everything is open it
+`CAP_NET_ADMIN` and `CAP_NET_RAW`, over IPv4 `CAP_NET_BIND_SERVICE` to open port 434 (and 1021 and 1022 for paths and clusters), and `/dev/net/tun`. Once everything is open it
 gives up all capabilities but the first two. It need not be root: the systemd unit runs it as the user `careof`. A mobile node and a
 correspondent node of Mobile IPv6 also need nf_tables in the kernel (Linux 5.12 or later), but no `IPV6_MIP6`.
 
@@ -134,7 +134,10 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_multipath_path_outages_total`, `careof_multipath_path_out_seconds` | `home_address`, `path` | How often this end took the path for out, and for how long all in all. |
 | `careof_multipath_path_round_trip_seconds`, `careof_multipath_path_variation_seconds` | `home_address`, `path` | Round trip, smoothed; how far one-way delays of successive packets are apart. |
 | `careof_multipath_path_loss_ratio`, `careof_multipath_path_rate_bits_per_second` | `home_address`, `path` | What is lost on the way out; what the path is expected to carry. |
-| `careof_dropped_total` | `cause` | Messages without effect. |
+| `careof_cluster_relays` | `state` | Mobile node with `[multipath.cluster]`: relays that it has heard (`known`) and that it uses (`used`). |
+| `careof_relay_lends`, `careof_relay_allies` | | Relay: whether it lends its link; mobile nodes that it is allied with. |
+| `careof_relayed_packets_total`, `careof_relayed_bytes_total` | `direction` | Relay: packets passed on to mobile nodes (`in`) and from them (`out`), and their bytes within the outer header. |
+| `careof_dropped_total` | `cause` | Messages without effect, and packets that a relay does not pass on (`relay-...`). |
 | `careof_denied_total` | `code` | Mobile IPv4: registrations denied, sent by an agent, received by a mobile node. |
 | `careof_refused_total` | `status` | Mobile IPv6: Binding Updates refused: by this home agent or correspondent node, or of this mobile node. |
 | `careof_events_total` | `name` | What else is counted, as in `careof-agent status`. |
@@ -208,7 +211,29 @@ it has to know. Over one link each connection gets what that link carries; over 
 `careof-agent paths` shows each path: whether it works, round trip, loss, what it carries, and what passes there now. `careof-agent
 status --json` has the same under `multipath`.
 
-Not supported yet: relays, several links over Mobile IPv6.
+Not supported yet: several links over Mobile IPv6.
+
+";
+
+const NEIGHBOURS: &str = "
+## Links of neighbours
+
+A relay (`role = \"relay\"`) lends its link to mobile nodes on a network that it shares with them, the cluster: a wireless LAN in a train, the
+Ethernet of a convoy. A mobile node with `[multipath.cluster]` finds relays by itself, and each that it uses is one path more, beside its own
+links or in place of one that fails. This is Mobile IP SHAKE (Koyama, Ito, Mineno and Ishihara 2004).
+
+| | |
+|---|---|
+| Discovery | The relay broadcasts an advertisement every 2 s. The mobile node asks the cheapest of the willing relays, among equal ones the fastest, and renews what it is granted. A relay that is silent for 6 s, that says it stops, or through which nothing comes for 6 s is left; the next one is asked. |
+| Packets | Both ends of the path put packets into a second tunnel (IP within IP, protocol 4): from the home agent to the relay, and from the relay to the mobile node. The relay exchanges the outer header. A path through a relay takes 64 bytes of each packet; a mobile node with a cluster leaves room for that (`tunnel_mtu` less 44). The home agent's file is the same as without relays. |
+| What a relay passes on | From the cluster, what an ally sends from its home address to somewhere outside the cluster. From its link, what is for the home address of an ally. Everything else is dropped and counted: `dropped-relay-no-ally`, `dropped-relay-would-loop`, `dropped-relay-over-rate`. A packet passes at most one relay. |
+| Limits | `clients` at a time, `client_rate` each way, `client_bytes` for an alliance, `longest` until it has to be renewed. A client that has had what it may have is told so, and may ask again after a minute. |
+| Trust | Every message between relay and mobile node is authenticated (HMAC-SHA-256) and numbered, so that none can be replayed. With `trust = \"keys\"` the cluster has a key for advertisements, and each pair of relay and mobile node one of its own. With `\"first-use\"` the mobile node introduces a key to each relay, made from its key with the home agent: the same after a restart. After a change of that key a relay that still remembers the old one refuses the mobile node until it is restarted, or has met four times as many others as it has `clients`. |
+| A bad relay | It sees and can drop packets, as any router can. What it says of its rate is not believed: paths are measured. If it drops, delays or claims too much, it costs what its link carried. Packets that it repeats are dropped as duplicates. It cannot read messages between home agent and mobile node into anything else, as those are authenticated with their own key. |
+| What it needs | A firewall in the cluster lets UDP port 1022 and protocol 4 through, one on the relay's link protocol 4. A relay behind a NAT cannot lend its link. |
+
+A relay needs `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_NET_BIND_SERVICE`, and no `/dev/net/tun`. When it ends it tells its allies. `careof-agent status` at the relay
+lists the allies and what was passed on for each; at the mobile node it shows the relays in use, and `careof-agent paths` shows each path with the relay it leads through.
 
 ";
 
@@ -217,7 +242,7 @@ const THE_FILE: &str = "
 
 TOML. Words are written with hyphens, keys with underscores; a key that is not listed here is an error. Durations, sizes,
 rates and percentages are text with a unit: `\"10 s\"`, `\"1480 B\"`, `\"9.6 kbit/s\"`, `\"75 %\"`. The tables `[host]`,
-`[control]`, `[metrics]` and `[log]` are for every role; `[host]` has fewer keys over IPv6.
+`[control]`, `[metrics]` and `[log]` are for every role; `[host]` has fewer keys over IPv6, and a relay has none.
 ";
 
 /// A van with two modems.
@@ -225,6 +250,10 @@ const VAN: [(&str, &str, &str); 2] = [
     ("The mobile node", "van.toml", include_str!("../../../../examples/van.toml")),
     ("Its home agent", "van-home.toml", include_str!("../../../../examples/van-home.toml")),
 ];
+
+/// A neighbour that lends its link.
+const RELAY: [(&str, &str, &str); 1] =
+    [("A relay", "relay.toml", include_str!("../../../../examples/relay.toml"))];
 
 /// Ready configurations of Mobile IPv6, by what they are for.
 const EXAMPLES: [(&str, &str, &str); 4] = [
@@ -252,5 +281,8 @@ pub fn documentation_markdown() -> String {
         format!("{what}, `examples/{name}`:\n\n```toml\n{text}```\n")
     };
     let (examples, van) = (EXAMPLES.map(shown).join("\n"), VAN.map(shown).join("\n"));
-    format!("{INTRODUCTION}{MOBILE_IPV6}{examples}{SEVERAL_LINKS}{van}{THE_FILE}{reference}")
+    let relay = RELAY.map(shown).join("\n");
+    format!(
+        "{INTRODUCTION}{MOBILE_IPV6}{examples}{SEVERAL_LINKS}{van}{NEIGHBOURS}{relay}{THE_FILE}{reference}"
+    )
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
 use careof_document::tree::quote;
+use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::v4::{ReplayProtection, SecurityAssociation};
 use careof_mobility::v6;
 use careof_wire::mip4::{Algorithm, Spi};
@@ -79,6 +80,17 @@ pub(super) fn ipv6_security_association(
     }
     // Its errors are an SPI that is reserved and a key that is empty, which were refused above.
     v6::SecurityAssociation::new(spi?, algorithm.unwrap_or_default(), key?, replay).ok()
+}
+
+/// The key that nodes of a cluster have agreed on, in a table that has the keys of one.
+pub(super) fn cluster_key(
+    reader: &Reader<'_>,
+    source: Source<'_>,
+    problems: &mut Problems,
+) -> Option<ClusterKey> {
+    let spi = required(reader, "spi", NO_SPI, problems, |field, p| spi(field, "RFC 5944 section 1.6", p));
+    let key = key(reader, source, problems);
+    Some(ClusterKey { spi: spi?, key: key? })
 }
 
 /// `source` is where the numbers that are not for everybody are reserved.

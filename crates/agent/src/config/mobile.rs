@@ -15,9 +15,10 @@ use careof_wire::mip4::Lifetime;
 use super::Source;
 use super::agents::{at_home, interface_name, peers};
 use super::assist::assist;
+use super::cluster::add_relays;
 use super::fields::{Ip, address, at_least, given, lifetime, network, prefix, required, tables};
 use super::key::security_association;
-use super::multipath::{multipath, refuse_too_many_paths};
+use super::multipath::{Multipath, multipath, refuse_too_many_paths};
 use super::reference::{MOBILE_INTERFACE, MOBILE_MULTIPATH, POLICY};
 use super::service::host;
 use crate::{Device, MobileSetup};
@@ -67,18 +68,20 @@ pub(super) fn mobile(
     let policy =
         given(reader, "policy", problems, |field, problems| tables(field, "policy", problems, policy));
     let foreign_agents = peers(reader, "foreign_agent", source, problems);
-    let several = multipath(reader, &MOBILE_MULTIPATH, problems);
-    if let (Some(_), Some(all)) = (&several, &interfaces) {
-        refuse_too_many_paths(reader, all.len(), default, problems);
+    let several = multipath(reader, &MOBILE_MULTIPATH, source, problems);
+    if let (Some(several), Some(all)) = (&several, &interfaces) {
+        refuse_too_many_paths(reader, (all.len(), several.relays), default, problems);
+        refuse_cluster_of_its_own(reader, several, all, problems);
     }
     let assist = assist(reader, Place::MobileNode, problems);
     let host = host(reader, problems);
     if problems.count() > before {
         return None;
     }
-    let (interfaces, names): (Vec<_>, Vec<_>) = interfaces?.into_iter().unzip();
+    let (mut interfaces, names): (Vec<_>, Vec<_>) = interfaces?.into_iter().unzip();
     let devices =
         interfaces.iter().zip(names).map(|(interface, name)| Device { id: interface.id, name }).collect();
+    add_relays(&mut interfaces, several.as_ref().map_or(0, |several| several.relays));
     let home_network = home_network?;
     // The address is replaced by what the file says, which may be nothing.
     let defaults =
@@ -110,6 +113,23 @@ pub(super) fn mobile(
     };
     let multipath = several.map(|several| several.setup).unwrap_or_default();
     Some(MobileSetup { config, devices, host, assist, multipath })
+}
+
+/// Reports a cluster behind an interface that is a path of its own.
+fn refuse_cluster_of_its_own(
+    reader: &Reader<'_>,
+    several: &Multipath,
+    interfaces: &[(InterfaceConfig, String)],
+    problems: &mut Problems,
+) {
+    let cluster = several.setup.cluster.as_ref().map(|cluster| &cluster.interface);
+    if let Some(name) = cluster.filter(|name| interfaces.iter().any(|(_, own)| own == *name))
+        && let Some(field) = reader.get("multipath")
+    {
+        let expected = format!("{name} is the way to the cluster, or a path of its own, but not both");
+        let hint = format!("take {name} out of the [[interface]] tables");
+        field.wrong(expected, Some(hint), problems);
+    }
 }
 
 /// Regular IP is a choice for single destinations; as the rule for all it would be no Mobile IP.

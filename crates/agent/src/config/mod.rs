@@ -2,6 +2,7 @@
 
 mod agents;
 mod assist;
+mod cluster;
 mod documentation;
 mod fields;
 mod hierarchical;
@@ -27,7 +28,7 @@ use careof_mobility::{v4, v6};
 
 use crate::{AnySetup, Ipv6Setup, Role, Setup};
 
-use reference::{ANCHOR_POINT, CORRESPONDENT, DIALECT, FOREIGN, HOME, HOME6, MOBILE, MOBILE6};
+use reference::{ANCHOR_POINT, CORRESPONDENT, DIALECT, FOREIGN, HOME, HOME6, MOBILE, MOBILE6, RELAY};
 
 pub use documentation::documentation_markdown;
 pub(crate) use service::RUN_DIRECTORY;
@@ -114,6 +115,7 @@ fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> O
         (Role::Mobile, IpVersion::V6) => &MOBILE6,
         (Role::Correspondent, _) => &CORRESPONDENT,
         (Role::AnchorPoint, _) => &ANCHOR_POINT,
+        (Role::Relay, _) => &RELAY,
         // No file can name it.
         (Role::AccessRouter, _) => return None,
     };
@@ -128,6 +130,7 @@ fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> O
         (Role::AnchorPoint, _) => {
             hierarchical::anchor_point(&reader, source, problems).map(Ipv6Setup::AnchorPoint)?.into()
         }
+        (Role::Relay, _) => cluster::relay(&reader, source, problems)?.into(),
         (Role::AccessRouter, _) => return None,
         (Role::Correspondent, _) => {
             ipv6::correspondent(&reader, problems).map(Ipv6Setup::Correspondent)?.into()
@@ -144,6 +147,7 @@ fn version(root: &Table, role: Role, problems: &mut Problems) -> Option<IpVersio
         Role::Home => &["address", "home_network"],
         Role::Foreign => &["care_of", "address"],
         Role::Mobile => &["home_address", "home_network", "home_agent"],
+        Role::Relay => return Some(IpVersion::V4),
         Role::Correspondent | Role::AnchorPoint | Role::AccessRouter => return Some(IpVersion::V6),
     };
     let told = telling.iter().find_map(|key| {
@@ -171,15 +175,16 @@ fn version(root: &Table, role: Role, problems: &mut Problems) -> Option<IpVersio
 }
 
 fn role(root: &Table, problems: &mut Problems) -> Option<Role> {
-    const ROLES: [(&str, Role); 5] = [
+    const ROLES: [(&str, Role); 6] = [
         ("home", Role::Home),
         ("foreign", Role::Foreign),
         ("mobile", Role::Mobile),
         ("correspondent", Role::Correspondent),
         ("anchor-point", Role::AnchorPoint),
+        ("relay", Role::Relay),
     ];
     let Some(node) = root.get("role") else {
-        let expected = "a configuration says which agent it is for: role = \"home\", \"foreign\", \"mobile\", \"correspondent\" or \"anchor-point\"";
+        let expected = "a configuration says which agent it is for: role = \"home\", \"foreign\", \"mobile\", \"correspondent\", \"anchor-point\" or \"relay\"";
         // Who wrote [role] or forgot the key gets no list of keys that would be right in some role.
         problems.add((Origin::File(0), "role"), "nothing", expected, None);
         return None;
@@ -196,8 +201,7 @@ fn role(root: &Table, problems: &mut Problems) -> Option<Role> {
             _ => None,
         };
         if let Some(meant) = meant {
-            let expected =
-                "known are \"home\", \"foreign\", \"mobile\", \"correspondent\" and \"anchor-point\"";
+            let expected = "known are \"home\", \"foreign\", \"mobile\", \"correspondent\", \"anchor-point\" and \"relay\"";
             field.wrong(expected, Some(format!("write \"{meant}\"")), problems);
             return None;
         }
@@ -211,6 +215,8 @@ fn try_out(setup: &AnySetup, problems: &mut Problems) {
     let fits = crate::carrier::check(setup).and_then(|()| match setup {
         AnySetup::V4(setup) => try_out_ipv4(setup, random),
         AnySetup::V6(setup) => try_out_ipv6(setup, random),
+        // It takes any that was read.
+        AnySetup::Relay(_) => Ok(()),
     });
     if let Err(error) = fits {
         let hint = error.remedy().map(str::to_owned);

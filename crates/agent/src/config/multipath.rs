@@ -13,6 +13,8 @@ use careof_mobility::multipath::{
 use careof_mobility::v4::{DeliveryMethod, MultipathForm, Prefix};
 use careof_wire::protocol;
 
+use super::Source;
+use super::cluster::cluster;
 use super::fields::{at_most, given, prefix, tables};
 use super::reference::MULTIPATH_RULE;
 use crate::MultipathSetup;
@@ -25,12 +27,15 @@ pub(super) struct Multipath {
     pub(super) setup: MultipathSetup,
     /// Mobile node: how its paths are registered.
     pub(super) form: MultipathForm,
+    /// Mobile node: relays that it uses at a time.
+    pub(super) relays: usize,
 }
 
 /// Reads `[multipath]`; `None`: there is none.
 pub(super) fn multipath(
     reader: &Reader<'_>,
     section: &'static Section,
+    source: Source<'_>,
     problems: &mut Problems,
 ) -> Option<Multipath> {
     let reader = reader.get("multipath")?.reader(section, problems)?;
@@ -47,15 +52,17 @@ pub(super) fn multipath(
     let rules = given(&reader, "rule", problems, |field, problems| {
         tables(field, "rule", problems, |field, _, problems| rule(field, problems))
     });
+    let cluster = if reader.knows("cluster") { cluster(&reader, source, problems) } else { None };
+    let (cluster, relays) = cluster.map_or((None, 0), |(setup, relays)| (Some(setup), relays));
     let kept = ResequencerConfig::default();
     let resequencer = ResequencerConfig {
         longest_wait: longest_wait.unwrap_or(kept.longest_wait),
         bytes: bytes.unwrap_or(kept.bytes),
         ..kept
     };
-    let setup =
-        MultipathSetup { scheduler, resequencer, rules: Rules::new(rules.unwrap_or_default()), ..defaults };
-    Some(Multipath { setup, form: form.unwrap_or_default() })
+    let rules = Rules::new(rules.unwrap_or_default());
+    let setup = MultipathSetup { scheduler, resequencer, rules, cluster, ..defaults };
+    Some(Multipath { setup, form: form.unwrap_or_default(), relays })
 }
 
 fn scheduler(field: &Field<'_>, problems: &mut Problems) -> Option<Scheduler> {
@@ -120,7 +127,7 @@ fn paths(field: &Field<'_>, problems: &mut Problems) -> Option<PathSet> {
 /// Reports what of a mobile node does not go together with several paths.
 pub(super) fn refuse_too_many_paths(
     reader: &Reader<'_>,
-    interfaces: usize,
+    (interfaces, relays): (usize, usize),
     routing: DeliveryMethod,
     problems: &mut Problems,
 ) {
@@ -128,11 +135,12 @@ pub(super) fn refuse_too_many_paths(
         let reason = "with [multipath] packets go both ways through the tunnel: routing = \"reverse-tunnel\"";
         reader.refuse(&["routing"], reason, problems);
     }
-    if interfaces > MAX_PATHS
+    if interfaces + relays > MAX_PATHS
         && let Some(field) = reader.get("multipath")
     {
-        let expected =
-            format!("a tunnel has at most {MAX_PATHS} paths, and there are {interfaces} interfaces");
+        let expected = format!(
+            "a tunnel has at most {MAX_PATHS} paths, and there are {interfaces} interfaces and {relays} relays"
+        );
         field.wrong(expected, None, problems);
     }
 }

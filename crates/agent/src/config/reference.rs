@@ -1,11 +1,13 @@
 //! Every key of a configuration: what the parser accepts, and what `docs/careof-agent.md` prints.
 
 mod assist;
+mod cluster;
 mod ipv6;
 
 use careof_document::section::{Dialect, Key, Section, key};
 
 pub(crate) use assist::*;
+pub(crate) use cluster::*;
 pub(crate) use ipv6::*;
 
 /// The keys of a root table: those of its role between those of all roles.
@@ -38,7 +40,7 @@ const ROLE: Key = key(
     "role",
     "word",
     "required",
-    "`\"home\"`, `\"foreign\"`, `\"mobile\"`, `\"correspondent\"` or `\"anchor-point\"`: which agent this host is.",
+    "`\"home\"`, `\"foreign\"`, `\"mobile\"`, `\"correspondent\"`, `\"anchor-point\"` or `\"relay\"`: which agent this host is.",
 );
 const KEY: Key = key(
     "key",
@@ -535,8 +537,9 @@ address of a foreign agent is no path. A home agent without `[multipath]` gets o
         WAIT,
         BUFFER,
         RULE,
+        key("cluster", "table", "none", "The links of neighbours. See `[multipath.cluster]`."),
     ],
-    elsewhere: &[],
+    elsewhere: &[("relay", "write [multipath.cluster]"), ("relays", "write [multipath.cluster]")],
 };
 
 pub(crate) static MULTIPATH_RULE: Section = Section {
@@ -731,7 +734,7 @@ A crash in that time would lose what is not written.",
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 35] = [
+pub(crate) static SECTIONS: [&Section; 39] = [
     &HOME,
     &FOREIGN,
     &MOBILE,
@@ -743,6 +746,10 @@ pub(crate) static SECTIONS: [&Section; 35] = [
     &MULTIPATH,
     &MOBILE_MULTIPATH,
     &MULTIPATH_RULE,
+    &CLUSTER,
+    &CLUSTER_RELAY,
+    &RELAY,
+    &RELAY_CLIENT,
     &ADVERTISEMENTS,
     &ASSIST,
     &assists::EXCEPT,

@@ -56,6 +56,13 @@ fn around(section: &'static Section) -> (String, String, String, String) {
         heading if heading == MULTIPATH_RULE.heading => {
             (format!("{mobile}{own}[[multipath.rule]]\n"), "port = 22\n", "", "multipath.rule.0.")
         }
+        heading
+            if [&CLUSTER, &CLUSTER_RELAY, &RELAY, &RELAY_CLIENT]
+                .map(|one| one.heading)
+                .contains(&heading) =>
+        {
+            return around_cluster(heading, &format!("{mobile}{own}"));
+        }
         heading if heading == ADVERTISEMENTS.heading => {
             (format!("{home}{node}[advertisements]\n"), "", "", "advertisements.")
         }
@@ -74,6 +81,32 @@ fn around(section: &'static Section) -> (String, String, String, String) {
         }
     };
     (before, keys.to_owned(), after.to_owned(), path.to_owned())
+}
+
+/// The same of the tables of clusters.
+fn around_cluster(heading: &str, mobile: &str) -> (String, String, String, String) {
+    let cluster = format!("[multipath.cluster]\ninterface = \"wlan0\"\ntrust = \"keys\"\n{SECURITY}");
+    let relay =
+        format!("role = \"relay\"\ncluster = \"wlan0\"\nlink = \"wwan0\"\ntrust = \"keys\"\n{SECURITY}");
+    let client = format!("home_address = \"192.0.2.10\"\n{SECURITY}");
+    let one = format!("address = \"10.9.0.1\"\n{SECURITY}");
+    let inline = format!("relay = [{{ {} }}]\n", one.trim().replace('\n', ", "));
+    let keys = cluster.split_once('\n').map_or("", |(_, keys)| keys);
+    let (before, keys, after, path) = match heading {
+        heading if heading == CLUSTER.heading => (
+            format!("{mobile}[multipath.cluster]\n"),
+            format!("{keys}{inline}"),
+            String::new(),
+            "multipath.cluster.",
+        ),
+        heading if heading == CLUSTER_RELAY.heading => {
+            let before = format!("{mobile}{cluster}[[multipath.cluster.relay]]\n");
+            (before, one, String::new(), "multipath.cluster.relay.0.")
+        }
+        heading if heading == RELAY.heading => (String::new(), relay, format!("[[client]]\n{client}"), ""),
+        _ => (format!("{relay}[[client]]\n"), client, String::new(), "client.0."),
+    };
+    (before, keys, after, path.to_owned())
 }
 
 /// The same of the tables of Mobile IPv6.
@@ -121,7 +154,7 @@ fn assist(role: &Section, text: &str) -> Result<Option<careof_assist::Config>, S
     let read = Configuration::parse("x.toml", &text).map_err(|errors| errors.to_string())?;
     match &read.setup {
         AnySetup::V4(setup) => Ok(setup.assist().cloned()),
-        AnySetup::V6(setup) => panic!("{setup:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

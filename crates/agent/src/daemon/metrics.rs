@@ -160,6 +160,7 @@ impl Collector for Snapshot {
         self.agent(&mut writer)?;
         self.tunnels(&mut writer)?;
         self.multipath(&mut writer)?;
+        self.cluster(&mut writer)?;
         self.counters(&mut writer)?;
         self.assist(&mut writer)?;
         self.daemon(&mut writer)
@@ -176,6 +177,7 @@ impl Snapshot {
             Role::Correspondent => "correspondent",
             Role::AnchorPoint => "anchor-point",
             Role::AccessRouter => "access-router",
+            Role::Relay => "relay",
         };
         let build = [("role", role.to_owned()), ("version", env!("CARGO_PKG_VERSION").to_owned())];
         writer.gauges("build_info", "Which agent this is", [(build, 1.0)])?;
@@ -218,9 +220,9 @@ impl Snapshot {
             }
             Role::Correspondent => writer.gauge("bindings", "Mobility bindings", count(status.bindings))?,
             // What it counts is told by name.
-            Role::AccessRouter => {}
+            Role::AccessRouter | Role::Relay => {}
         }
-        if status.role != Role::Mobile {
+        if !matches!(status.role, Role::Mobile | Role::Relay) {
             let help = "Addresses of the agent that its host does not have";
             writer.gauge("addresses_missing", help, count(status.missing_addresses))?;
         }
@@ -397,6 +399,32 @@ impl Snapshot {
         writer.gauges("multipath_path_rate_bits_per_second", help, rates)
     }
 
+    /// What a relay lends, and what a mobile node uses of relays.
+    fn cluster(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let count = |items: usize| f64::from(u32::try_from(items).unwrap_or(u32::MAX));
+        if let Some(cluster) = &self.status.cluster {
+            let relays = [("known", cluster.known), ("used", cluster.relays.len())];
+            let relays = relays.map(|(state, relays)| ([("state", state.to_owned())], count(relays)));
+            writer.gauges("cluster_relays", "Relays that the mobile node knows, and uses", relays)?;
+        }
+        let Some(relay) = &self.status.relay else { return Ok(()) };
+        writer.gauge("relay_lends", "Whether the relay lends its link", f64::from(u8::from(relay.lends)))?;
+        writer.gauge(
+            "relay_allies",
+            "Mobile nodes that the relay is allied with",
+            count(relay.allies.len()),
+        )?;
+        let [packets, bytes] = [relay.relayed_packets, relay.relayed_bytes].map(|[into, out]| {
+            [("in", into), ("out", out)].map(|(direction, sum)| ([("direction", direction.to_owned())], sum))
+        });
+        writer.counters(
+            "relayed_packets",
+            "Packets passed on, to mobile nodes (in) and from them (out)",
+            packets,
+        )?;
+        writer.counters("relayed_bytes", "Bytes of these, within the outer header", bytes)
+    }
+
     /// The agent's counters: those of a family under the name of the family.
     fn counters(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let family = |prefix: &'static str, label: &'static str| {
@@ -477,7 +505,10 @@ mod tests {
 
     use super::*;
     use crate::carrier::AssistOverview;
-    use crate::{AgentCounters, InterfaceStatus, StoreStatus, TunnelStatus};
+    use crate::{AgentCounters, ClusterStatus, InterfaceStatus, RelayStatus, StoreStatus, TunnelStatus};
+
+    const ROLES: [Role; 6] =
+        [Role::Home, Role::Foreign, Role::Mobile, Role::Correspondent, Role::AnchorPoint, Role::Relay];
 
     fn status(role: Role) -> Overview {
         let counters = [
@@ -550,6 +581,7 @@ mod tests {
                     path: 1,
                     care_of: Ipv4Addr::new(10, 0, 0, 7),
                     interface: None,
+                    relay: None,
                     state: "alive",
                     round_trip_ms: Some(40.0),
                     variation_ms: Some(2.0),
@@ -570,6 +602,21 @@ mod tests {
                     out_for_s: 1.5,
                 }],
             }],
+            cluster: (role == Role::Mobile).then(|| ClusterStatus {
+                interface: "wlan1".to_owned(),
+                address: None,
+                known: 2,
+                relays: Vec::new(),
+            }),
+            relay: (role == Role::Relay).then(|| RelayStatus {
+                lends: true,
+                cluster: Some(Ipv4Addr::new(10, 9, 0, 1)),
+                outside: None,
+                most_allies: 4,
+                allies: Vec::new(),
+                relayed_packets: [7, 8],
+                relayed_bytes: [700, 800],
+            }),
             put_in: (6, 6000),
             taken_out: (4, 400),
             counters: counters
@@ -582,7 +629,7 @@ mod tests {
 
     #[test]
     fn every_line_is_of_the_format() {
-        for role in [Role::Home, Role::Foreign, Role::Mobile, Role::Correspondent, Role::AnchorPoint] {
+        for role in ROLES {
             let text = exposition(status(role), &Tally::default());
             assert!(text.ends_with("# EOF\n"), "{text}");
             let mut seen = std::collections::BTreeSet::new();
@@ -598,7 +645,7 @@ mod tests {
     #[test]
     fn every_metric_is_in_the_documentation() {
         let documentation = crate::config::documentation_markdown();
-        for role in [Role::Home, Role::Foreign, Role::Mobile, Role::Correspondent, Role::AnchorPoint] {
+        for role in ROLES {
             let text = exposition(status(role), &Tally::default());
             for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
                 let name = line.replace(" counter", "_total").replace(" gauge", "").replace(" histogram", "");
@@ -642,6 +689,7 @@ mod tests {
             "careof_multipath_path_bytes_total{home_address=\"192.0.2.10\",path=\"1\",direction=\"out\"} 25000",
             "careof_multipath_path_round_trip_seconds{home_address=\"192.0.2.10\",path=\"1\"} 0.04",
             "careof_multipath_path_out_seconds{home_address=\"192.0.2.10\",path=\"1\"} 1.5",
+            "careof_cluster_relays{state=\"known\"} 2.0",
             "careof_assist_total{what=\"replayed\"} 4",
             "careof_assist_stored_bytes 3000.0",
             "careof_handovers_total{outcome=\"registered\"} 1",

@@ -212,7 +212,7 @@ impl Daemon {
         match (configuration.store(), &configuration.setup) {
             (Some(path), AnySetup::V4(_)) => hooks.store = Some(Box::new(Store::open(&path)?)),
             (Some(path), AnySetup::V6(_)) => hooks.ipv6_store = Some(Box::new(Ipv6Store::open(&path)?)),
-            (None, _) => {}
+            (Some(_), AnySetup::Relay(_)) | (None, _) => {}
         }
         let parameters = ParameterFile::beside(&service.control);
         let former = ParameterFile::open(&parameters)
@@ -379,6 +379,9 @@ impl Daemon {
         }
         while let Some((at, event)) = self.carrier.poll_multipath_event() {
             self.reporter.multipath(at, &event);
+        }
+        while let Some((at, event)) = self.carrier.poll_cluster_event() {
+            self.reporter.cluster(at, &event);
         }
         while let Some((at, event)) = self.carrier.poll_ipv6_event() {
             self.tally.count_ipv6(&event);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use careof_agent::config::{Configuration, Format, Level};
 use careof_agent::{AnySetup, Device, HomeNetwork, Ipv6Setup, Setup};
 use careof_base::DataRate;
+use careof_mobility::multipath::alliance::Trust;
 use careof_mobility::v4::{DeliveryMethod, ReplayProtection, Selection};
 use careof_mobility::v6;
 use careof_wire::mip4::{Algorithm, Lifetime};
@@ -74,14 +75,14 @@ fn read(text: &str) -> Configuration {
 fn ipv4(configuration: &Configuration) -> &Setup {
     match &configuration.setup {
         AnySetup::V4(setup) => setup,
-        AnySetup::V6(setup) => panic!("{setup:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
 fn ipv6(configuration: &Configuration) -> &Ipv6Setup {
     match &configuration.setup {
         AnySetup::V6(setup) => setup,
-        AnySetup::V4(setup) => panic!("{setup:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -220,12 +221,12 @@ fn mistakes() -> Vec<(String, &'static str)> {
         ("role = ".into(), "x.toml:1:8"),
         (
             "role = \"ha\"".into(),
-            "found \"ha\"; known are \"home\", \"foreign\", \"mobile\", \"correspondent\" and \"anchor-point\"\n  hint: write \"home\"",
+            "found \"ha\"; known are \"home\", \"foreign\", \"mobile\", \"correspondent\", \"anchor-point\" and \"relay\"\n  hint: write \"home\"",
         ),
         ("role = \"hone\"".into(), "did you mean \"home\"?"),
         (
             "role = 1".into(),
-            "role: found 1; it must be \"home\", \"foreign\", \"mobile\", \"correspondent\" or \"anchor-point\"",
+            "role: found 1; it must be \"home\", \"foreign\", \"mobile\", \"correspondent\", \"anchor-point\" or \"relay\"",
         ),
         (
             home("adress = \"192.0.2.1\""),
@@ -722,7 +723,7 @@ fn example(name: &str) -> (tempfile::TempDir, PathBuf) {
 
 fn write_key(directory: &Path, text: &str, mode: u32) {
     fs::create_dir_all(directory.join("keys")).unwrap();
-    for name in ["keys/laptop", "keys/laptop-regional", "keys/van"] {
+    for name in ["keys/laptop", "keys/laptop-regional", "keys/van", "keys/cluster", "keys/neighbour"] {
         let file = directory.join(name);
         fs::write(&file, text).unwrap();
         fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
@@ -739,6 +740,7 @@ fn the_examples_are_good_once_their_key_is_made() {
         "anchor-point-ipv6.toml",
         "van.toml",
         "van-home.toml",
+        "relay.toml",
     ];
     for name in with_key.into_iter().chain(["foreign.toml", "correspondent-ipv6.toml"]) {
         let (directory, file) = example(name);
@@ -747,13 +749,81 @@ fn the_examples_are_good_once_their_key_is_made() {
             assert!(complaint.contains("openssl rand -hex 16"), "{complaint}");
             assert_eq!(
                 complaint.matches("error: ").count(),
-                1,
+                1 + usize::from(name == "relay.toml"),
                 "nothing but the key is missing: {complaint}"
             );
         }
         write_key(directory.path(), &format!("{KEY}\n"), 0o600);
         Configuration::load(&file).unwrap_or_else(|errors| panic!("{errors}"));
     }
+}
+
+#[test]
+fn a_relay_and_the_mobile_node_of_its_example_agree() {
+    let (directory, file) = example("relay.toml");
+    write_key(directory.path(), KEY, 0o600);
+    let AnySetup::Relay(relay) = Configuration::load(&file).unwrap().setup else { panic!() };
+    assert_eq!((relay.cluster.as_str(), relay.link.as_str()), ("careof-cluster", "careof-lte"));
+    // What the example says of the mobile node stands in its comments.
+    let text = fs::read_to_string(&file).unwrap();
+    let lines = text.lines().skip_while(|line| !line.contains("[multipath.cluster]"));
+    let lines = lines.take_while(|line| line.starts_with("#   ") || *line == "#");
+    let cluster: String = lines.map(|line| format!("{}\n", line.trim_start_matches('#'))).collect();
+    let (_van, file) = example("van.toml");
+    let van = fs::read_to_string(&file).unwrap() + &cluster;
+    let file = directory.path().join("neighbour.toml");
+    fs::write(&file, van).unwrap();
+    let configuration = Configuration::load(&file).unwrap_or_else(|errors| panic!("{errors}"));
+    let Setup::Mobile(mobile) = ipv4(&configuration) else { panic!() };
+    let cluster = mobile.multipath.cluster.as_ref().unwrap();
+    assert_eq!(cluster.interface, relay.cluster);
+    let (Trust::Keys { cluster: one, peers: clients }, Trust::Keys { cluster: other, peers: relays }) =
+        (&relay.config.trust, &cluster.trust)
+    else {
+        panic!()
+    };
+    assert_eq!(one, other);
+    assert_eq!(clients[0].0, mobile.config.home_address);
+    assert_eq!(clients[0].1, relays[0].1);
+    let interfaces = &mobile.config.interfaces;
+    assert_eq!(interfaces.iter().map(|one| one.relay).collect::<Vec<_>>(), [false, false, false, true]);
+    assert_eq!(mobile.devices.len(), 3);
+}
+
+#[test]
+fn a_relay_that_could_not_work_is_refused() {
+    let relay = |more: &str| format!("role = \"relay\"\ncluster = \"wlan0\"\n{more}\n");
+    let link = "link = \"wwan0\"\n";
+    for (text, said) in [
+        ("", "link = \"wwan0\""),
+        ("link = \"wlan0\"", "nothing is relayed to where it comes from"),
+        (link, "trust = \"keys\", or \"first-use\""),
+        (&format!("{link}trust = \"keys\""), "spi = 256"),
+        (&format!("{link}trust = \"keys\"\nspi = 300\nkey = \"{KEY}\""), "write [[client]]"),
+        (&format!("{link}trust = \"first-use\"\nspi = 300"), "no keys to agree on"),
+        (&format!("{link}trust = \"first-use\"\nclients = 0"), "clients"),
+        (&format!("{link}trust = \"first-use\"\nclient_rate = \"0 kbit/s\""), "above zero"),
+        (&format!("{link}trust = \"first-use\"\nlongest = \"1500 ms\""), "whole seconds"),
+        (&format!("{link}trust = \"first-use\"\n[host]\noffloads = true"), "host"),
+    ] {
+        let found = complaint(&relay(text));
+        assert!(found.contains(said), "{text}: {found}");
+    }
+    read(&relay(&format!("{link}trust = \"first-use\"")));
+    let cluster = "interface = \"wlan9\"\ntrust = \"first-use\"";
+    let mobile_with = |cluster: &str| mobile(&format!("[multipath.cluster]\n{cluster}\n"));
+    read(&mobile_with(cluster));
+    for (text, said) in [
+        ("trust = \"first-use\"".to_owned(), "interface = \"wlan0\""),
+        (format!("{cluster}\nrelays = 9"), "relays"),
+        (format!("{cluster}\nrelays = 8"), "a tunnel has at most 8 paths"),
+        (cluster.replace("wlan9", "eth0"), "but not both"),
+    ] {
+        let found = complaint(&mobile_with(&text));
+        assert!(found.contains(said), "{text}: {found}");
+    }
+    let home_with = home("[multipath.cluster]\ninterface = \"wlan9\"");
+    assert!(complaint(&home_with).contains("cluster"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod multipath;
 mod one_host;
 mod path_monitor;
 mod path_mtu;
+mod relays;
 mod restart;
 mod support;
 mod trespass;

@@ -7,14 +7,14 @@ use careof_agent::{HomeSetup, Hooks, MobileSetup, MultipathStatus, Status};
 use careof_mobility::multipath::Scheduler;
 use careof_mobility::v4::{DeliveryMethod, MultipathForm, Notice, PolicyTable};
 
-fn home(scheduler: Scheduler) -> HomeSetup {
+pub(crate) fn home(scheduler: Scheduler) -> HomeSetup {
     let mut setup = home_setup();
     setup.config.multipath = true;
     setup.multipath.scheduler = scheduler;
     setup
 }
 
-fn mobile(form: MultipathForm, scheduler: Scheduler) -> MobileSetup {
+pub(crate) fn mobile(form: MultipathForm, scheduler: Scheduler) -> MobileSetup {
     let mut setup = mobile_setup();
     setup.config.multipath = Some(form);
     setup.config.policy = PolicyTable::new(DeliveryMethod::ReverseTunnel, []);
@@ -26,7 +26,7 @@ fn of(status: &Status) -> Option<&MultipathStatus> {
     status.multipath.first()
 }
 
-fn has_paths(status: &Status, alive: usize) -> bool {
+pub(crate) fn has_paths(status: &Status, alive: usize) -> bool {
     let is_alive = |path: &&careof_agent::MultipathPathStatus| path.state == "alive";
     of(status).is_some_and(|several| several.paths.iter().filter(is_alive).count() == alive)
 }
@@ -39,7 +39,7 @@ fn wait_for_paths(world: &World, home: &Running, mobile: &Running, alive: usize)
 }
 
 /// What is offered is sent once at least, and what comes is passed on once.
-fn books_balance(status: &Status) {
+pub(crate) fn books_balance(status: &Status) {
     let several = of(status).unwrap();
     let first = several.transmitted - several.copies - several.replayed;
     assert_eq!(several.offered, several.no_path + first, "{several:#?}");

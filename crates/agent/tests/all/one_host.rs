@@ -539,7 +539,7 @@ fn the_command_line_has_manners() {
             stderr,
             format!(
                 "error: {name}:1:8: role: found \"mobil\"; known are \"home\", \"foreign\", \"mobile\", \
-                 \"correspondent\" and \"anchor-point\"\n  hint: did you mean \"mobile\"?\n"
+                 \"correspondent\", \"anchor-point\" and \"relay\"\n  hint: did you mean \"mobile\"?\n"
             )
         );
     }

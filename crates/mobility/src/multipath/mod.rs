@@ -31,6 +31,7 @@ mod path_transit;
 mod resequencer;
 mod rules;
 mod scheduler;
+mod seen;
 mod virtual_queue;
 mod wire_time;
 

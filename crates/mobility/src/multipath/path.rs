@@ -31,6 +31,7 @@ use careof_wire::shake::{PathEcho, PathFeedback, ShakeMessage};
 use super::marks::Marks;
 use super::path_id::PathId;
 use super::path_rate::PathRate;
+use super::seen::Seen;
 use super::wire_time::{is_before, micros, micros_of, span};
 use crate::least::Least;
 use crate::passage::Passage;
@@ -156,6 +157,7 @@ struct Receipt {
     /// Sixteen times the mean variation, microseconds.
     variation: u64,
     highest: Option<u32>,
+    seen: Seen,
     packets: u32,
     bytes: u64,
 }
@@ -577,6 +579,10 @@ impl Path {
     /// A packet of `len` bytes has come by it, with what its header told.
     pub fn note_received(&mut self, now: Instant, sent_at: u32, path_sequence: u32, len: u32) {
         let receipt = &mut self.receipt;
+        // What somebody on the way repeats is no sign of what the path carries.
+        if !receipt.seen.take(receipt.highest, path_sequence) {
+            return;
+        }
         receipt.stamped(now, sent_at);
         receipt.packets = receipt.packets.wrapping_add(1);
         receipt.bytes = receipt.bytes.saturating_add(u64::from(len));

@@ -271,4 +271,13 @@ fn a_path_on_which_a_queue_grows_that_holds_up_the_answers_is_not_out() {
         }
         assert_eq!(pair.changes, [], "{growth}");
     }
+fn what_is_repeated_on_the_way_counts_once() {
+    let id = PathId::new(0).unwrap();
+    let mut path = Path::new(Instant::ZERO, id, PathConfig::default());
+    for number in 0..100_u32 {
+        for _ in 0..3 {
+            path.note_received(Instant::from_millis(number.into()), number * 1000, number, 1000);
+        }
+    }
+    assert_eq!(path.received(), (100, 100_000));
 }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr};
 
 use careof_base::Instant;
+use careof_mobility::multipath::alliance::{ClientEvent, RelayEvent};
 use careof_mobility::multipath::{BondEvent, PathChange};
 use careof_mobility::v4::{
     AgentEvent, AgentLoss, ArpEvent, Change, DropReason, Event, RegistrationEvent, RegistrationStep,
@@ -13,7 +14,7 @@ use careof_mobility::{HandoverEvent, HandoverFailure, HandoverStyle, InterfaceId
 use careof_wire::mip4::ReplyCode;
 
 use super::throttle::Throttle;
-use crate::{Carrier, MultipathEvent};
+use crate::{Carrier, ClusterEvent, MultipathEvent};
 
 /// Writes the log of one agent.
 #[derive(Debug, Default)]
@@ -132,6 +133,26 @@ impl Reporter {
             }
             BondEvent::PeerRestarted => {
                 line!(self, now, INFO, "path", %home_address, "The other end has begun anew");
+            }
+        }
+    }
+
+    /// Writes what happened in a cluster.
+    pub(super) fn cluster(&mut self, now: Instant, event: &ClusterEvent) {
+        match *event {
+            ClusterEvent::Client(ClientEvent::RelayGained { relay, outside, cost, .. }) => {
+                line!(self, now, INFO, "relay", %relay, care_of = %outside, cost, "Relay gained");
+            }
+            ClusterEvent::Client(ClientEvent::RelayLost { relay, outside, why }) => {
+                let why = why.name();
+                line!(self, now, INFO, "relay", %relay, care_of = %outside, why, "Relay lost");
+            }
+            ClusterEvent::Relay(RelayEvent::Allied { home_address, client }) => {
+                line!(self, now, INFO, "alliance", %home_address, %client, "Alliance begun");
+            }
+            ClusterEvent::Relay(RelayEvent::Ended { home_address, why }) => {
+                let why = why.name();
+                line!(self, now, INFO, "alliance", %home_address, why, "Alliance ended");
             }
         }
     }

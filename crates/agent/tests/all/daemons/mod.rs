@@ -10,5 +10,6 @@ mod hierarchical;
 mod ipv6;
 mod measurements;
 mod multipath;
+mod relays;
 mod service;
 pub(crate) mod support;

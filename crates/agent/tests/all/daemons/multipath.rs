@@ -12,7 +12,7 @@ const THREE: &str = "[multipath]\n[[interface]]\nname = \"wlan0\"\n[[interface]]
 
 /// What is offered is sent once at least, and what comes is passed on once.
 #[track_caller]
-fn assert_balanced(status: &Value) {
+pub(super) fn assert_balanced(status: &Value) {
     let several = &status["multipath"][0];
     let count = |name: &str| several[name].as_u64().unwrap();
     assert_eq!(

@@ -112,13 +112,7 @@ impl Running {
         let (tell, events) = channel();
         // Not in the host: a carrier may be driven by any thread.
         let thread = start(move || drive(carrier, &inbox, &tell));
-        Ok(Self {
-            left: Some(left),
-            commands: Some(commands),
-            events,
-            told: Vec::new(),
-            thread: Some(thread),
-        })
+        Ok(Self { left, commands: Some(commands), events, told: Vec::new(), thread: Some(thread) })
     }
 
     /// Does something with the carrier, and returns what came of it.
@@ -171,7 +165,7 @@ impl Running {
     /// Ends it, and puts back what it changed.
     pub(crate) fn close(mut self) -> Result<(), careof_agent::Error> {
         let closed = self.stop().unwrap().close();
-        self.left.take().unwrap().wait_gone();
+        self.left.take().into_iter().for_each(TunnelDevice::wait_gone);
         closed
     }
 
@@ -201,13 +195,15 @@ struct TunnelDevice {
 }
 
 impl TunnelDevice {
-    fn of(host: &Host, setup: &AnySetup) -> Self {
-        let netlink = host.run(Netlink::open).unwrap().unwrap();
+    /// A relay has none.
+    fn of(host: &Host, setup: &AnySetup) -> Option<Self> {
         let options = match setup {
             AnySetup::V4(setup) => setup.host(),
             AnySetup::V6(setup) => setup.host(),
+            AnySetup::Relay(_) => return None,
         };
-        Self { netlink, name: options.tunnel_device.clone() }
+        let netlink = host.run(Netlink::open).unwrap().unwrap();
+        Some(Self { netlink, name: options.tunnel_device.clone() })
     }
 
     /// It stays for a moment where another test of this process starts a child just then: until that executes its program, it has

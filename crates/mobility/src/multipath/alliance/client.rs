@@ -24,6 +24,9 @@ const KNOWN: usize = 32;
 /// Until the first request is repeated; then twice as long each time, up to the longest.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(32);
+/// For how long a relay may be silent, or dead.
+const PATIENCE: Duration =
+    Duration::from_secs(ADVERTISEMENT_INTERVAL.as_secs() * MISSED_ADVERTISEMENTS as u64);
 /// A relay that has denied is not asked again for so long.
 const DENIED: Duration = Duration::from_secs(60);
 
@@ -58,6 +61,32 @@ pub enum RelayLost {
     Withdrawn(AllianceCode),
     /// The client wished it.
     Left,
+    /// It advertises, but nothing came through it for as long as three advertisements take.
+    Dead,
+    /// The client is not in the cluster any more.
+    LeftCluster,
+}
+
+impl RelayLost {
+    /// Why, in words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Silent => "nothing is heard of it",
+            Self::Expired => "its time is up",
+            Self::Withdrawn(_) => "it says so",
+            Self::Left => "it was left",
+            Self::Dead => "nothing comes through it",
+            Self::LeftCluster => "the node is not in the cluster any more",
+        }
+    }
+}
+
+/// The secret of a client ([`ClientConfig::secret`]) that follows from a key that the node has anyway: it is the same after a restart, and
+/// another one with another key. Relays learn no more of that key than whoever sees a message with an authenticator made with it.
+#[must_use]
+pub fn client_secret(key: &[u8]) -> IntroducedKey {
+    IntroducedKey(mac(key, b"careof: introduced to relays"))
 }
 
 /// What a client tells.
@@ -108,18 +137,22 @@ struct Known {
     key: [u8; 32],
     /// The highest counter of its withdrawals.
     counter: u64,
+    /// Since when nothing comes through it.
+    dead_since: Option<Instant>,
 }
 
 /// The key that is introduced to `relay`: another one to each, so that none can pose as the client at another one.
 fn key_for(secret: &IntroducedKey, relay: Ipv4Addr) -> [u8; 32] {
+    mac(&secret.0, &relay.octets())
+}
+
+fn mac(key: &[u8], message: &[u8]) -> [u8; 32] {
     // HMAC takes keys of any length, so the error `new_from_slice` shares with other codes never happens.
-    let Ok(mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(&secret.0) else {
-        unreachable!("HMAC refused a key")
-    };
-    let made = mac.chain_update(relay.octets()).finalize();
-    let mut key = [0; 32];
-    key.iter_mut().zip(made.as_bytes().iter()).for_each(|(to, from)| *to = *from);
-    key
+    let Ok(mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(key) else { unreachable!("HMAC refused a key") };
+    let made = mac.chain_update(message).finalize();
+    let mut code = [0; 32];
+    code.iter_mut().zip(made.as_bytes().iter()).for_each(|(to, from)| *to = *from);
+    code
 }
 
 /// A client of relays. It is driven as a [`super::Relay`] is.
@@ -154,9 +187,33 @@ impl Client {
         }
     }
 
-    #[cfg(test)]
-    pub(super) const fn cluster(&self) -> Ipv4Addr {
+    /// Its address in the cluster.
+    #[must_use]
+    pub const fn cluster(&self) -> Ipv4Addr {
         self.config.cluster
+    }
+
+    /// It has this address in the cluster now, or with `None` is in none. Relays that were heard at another address are forgotten.
+    pub fn set_cluster(&mut self, cluster: Option<Ipv4Addr>) {
+        if cluster == Some(self.config.cluster) {
+            return;
+        }
+        for (relay, known) in core::mem::take(&mut self.known) {
+            if let Some((outside, ..)) = known.granted {
+                let why = RelayLost::LeftCluster;
+                self.events.push_back(ClientEvent::RelayLost { relay, outside, why });
+            }
+        }
+        // No relay has this address, and no message is for it.
+        self.config.cluster = cluster.unwrap_or(Ipv4Addr::UNSPECIFIED);
+    }
+
+    /// Whether anything comes through a relay in use, as those know who measure the path ([`crate::multipath::PathChange`]). One that is
+    /// dead for long is left for another one.
+    pub fn note_path(&mut self, now: Instant, relay: Ipv4Addr, works: bool) {
+        if let Some(known) = self.known.get_mut(&relay).filter(|known| known.granted.is_some()) {
+            known.dead_since = if works { None } else { known.dead_since.or(Some(now)) };
+        }
     }
 
     /// Messages.
@@ -187,7 +244,7 @@ impl Client {
     }
 
     fn silent_at(known: &Known) -> Instant {
-        known.heard + ADVERTISEMENT_INTERVAL * MISSED_ADVERTISEMENTS
+        known.heard + PATIENCE
     }
 
     /// When to call [`Client::handle_timeout`].
@@ -201,7 +258,8 @@ impl Client {
                         if known.pending.is_some() { expires } else { expires.min(renew_at) }
                     },
                 );
-            [Some(Self::silent_at(known)), pending, granted]
+            let dead = known.dead_since.map(|since| since + PATIENCE);
+            [Some(Self::silent_at(known)), pending, granted, dead]
         });
         due.flatten().min()
     }
@@ -217,7 +275,9 @@ impl Client {
                 self.known.remove(&relay);
                 continue;
             }
-            if expires.is_some_and(|at| at <= now) {
+            if known.dead_since.is_some_and(|since| since + PATIENCE <= now) {
+                self.give_up(now, relay, RelayLost::Dead);
+            } else if expires.is_some_and(|at| at <= now) {
                 self.lose(now, relay, RelayLost::Expired);
             }
             let Some(known) = self.known.get(&relay) else { continue };
@@ -232,18 +292,22 @@ impl Client {
 
     /// Gives a relay up, and tells it.
     pub fn leave(&mut self, now: Instant, relay: Ipv4Addr) {
+        self.give_up(now, relay, RelayLost::Left);
+    }
+
+    fn give_up(&mut self, now: Instant, relay: Ipv4Addr, why: RelayLost) {
         if self.known.get(&relay).is_some_and(|known| known.granted.is_some()) {
             let counter = self.next_counter();
             self.send(relay, |client, known| {
                 ShakeMessage::Withdrawal(client.message(known, counter, 0, Duration::ZERO, None))
             });
-            self.lose(now, relay, RelayLost::Left);
+            self.lose(now, relay, why);
         }
     }
 
     fn lose(&mut self, now: Instant, relay: Ipv4Addr, why: RelayLost) {
         let Some(known) = self.known.get_mut(&relay) else { return };
-        known.pending = None;
+        (known.pending, known.dead_since) = (None, None);
         known.not_before = now + if matches!(why, RelayLost::Expired) { Duration::ZERO } else { DENIED };
         if let Some((outside, expires, _)) = known.granted.take() {
             if why == RelayLost::Silent && self.former.len() < KNOWN {
@@ -360,8 +424,9 @@ impl Client {
         received: &ReceivedShake<'_>,
         advertisement: ClusterAdvertisement,
     ) -> Result<(), ClusterDrop> {
-        // One's own comes back from a broadcast.
-        if advertisement.cluster != source || source == self.config.cluster {
+        // One's own comes back from a broadcast. Who is in no cluster can ask nobody.
+        let is_elsewhere = self.config.cluster.is_unspecified() || advertisement.cluster != source;
+        if is_elsewhere || source == self.config.cluster {
             return Err(ClusterDrop::NotForUs);
         }
         if let Trust::Keys { cluster, peers } = &self.config.trust
@@ -385,7 +450,9 @@ impl Client {
             None => {
                 let key = key_for(&self.config.secret, source);
                 let (pending, granted, not_before, counter) = (None, None, now, 0);
-                let known = Known { advertisement, heard: now, pending, granted, not_before, key, counter };
+                let (heard, dead_since) = (now, None);
+                let known =
+                    Known { advertisement, heard, pending, granted, not_before, key, counter, dead_since };
                 self.known.insert(source, known);
             }
         }

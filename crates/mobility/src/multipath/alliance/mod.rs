@@ -21,8 +21,10 @@
 //! ([`super::Path`]), and its path goes out when nothing comes through.
 
 mod client;
+mod interfaces;
 mod meter;
 mod relay;
+mod switching;
 
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -31,8 +33,10 @@ use core::time::Duration;
 use careof_wire::mip4::Spi;
 use careof_wire::shake::{ReceivedShake, ShakeKey};
 
-pub use client::{Client, ClientConfig, ClientEvent, RelayLost};
+pub use client::{Client, ClientConfig, ClientEvent, RelayLost, client_secret};
+pub use interfaces::{RelayInterfaceChange, RelayInterfaces};
 pub use relay::{AllyEnd, AllyRecord, Forwarded, Relay, RelayConfig, RelayDrop, RelayEvent};
+pub use switching::{Incoming, Onward, Side};
 
 /// The UDP port of the messages of a cluster, in both places: the second of the ports for experiments (RFC 4727 section 6). Whoever has a
 /// message for all of the cluster broadcasts it, with a time to live of 1.
@@ -122,6 +126,19 @@ impl ClusterDrop {
         Self::Unexpected,
         Self::TableFull,
     ];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::NotGenuine => "not-genuine",
+            Self::Replayed => "replayed",
+            Self::NotForUs => "not-for-us",
+            Self::Unexpected => "unexpected",
+            Self::TableFull => "table-full",
+        }
+    }
 }
 
 /// Messages of a cluster that came, went, and had no effect.

@@ -59,6 +59,23 @@ pub enum AllyEnd {
     Unwilling,
     /// The relay's own link is gone.
     LinkLost,
+    /// The relay is not in the cluster any more.
+    LeftCluster,
+}
+
+impl AllyEnd {
+    /// Why, in words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "its time is up",
+            Self::Withdrawn => "the client wishes it",
+            Self::LimitReached => "the client has had what it may have",
+            Self::Unwilling => "it does not lend any more",
+            Self::LinkLost => "its link is gone",
+            Self::LeftCluster => "it is not in the cluster any more",
+        }
+    }
 }
 
 /// What a relay tells.
@@ -109,6 +126,16 @@ pub enum RelayDrop {
 impl RelayDrop {
     /// Every reason, in the order of their discriminants.
     pub const ALL: [Self; 3] = [Self::NoAlly, Self::WouldLoop, Self::OverRate];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoAlly => "no-ally",
+            Self::WouldLoop => "would-loop",
+            Self::OverRate => "over-rate",
+        }
+    }
 }
 
 /// Where a packet goes on.
@@ -144,6 +171,8 @@ struct Introduced {
 pub struct Relay {
     config: RelayConfig,
     is_willing: bool,
+    /// It has an address in the cluster.
+    is_in_cluster: bool,
     allies: BTreeMap<Ipv4Addr, Ally>,
     /// Of clients with agreed keys, the highest counter so far.
     counters_of: BTreeMap<Ipv4Addr, u64>,
@@ -168,6 +197,7 @@ impl Relay {
         Self {
             config,
             is_willing: true,
+            is_in_cluster: true,
             allies: BTreeMap::new(),
             counters_of: BTreeMap::new(),
             introduced: BTreeMap::new(),
@@ -187,9 +217,22 @@ impl Relay {
         self.allies.values().map(|ally| &ally.record)
     }
 
-    #[cfg(test)]
-    pub(super) const fn cluster(&self) -> Ipv4Addr {
-        self.config.cluster
+    /// What it lends at present, and to whom.
+    #[must_use]
+    pub const fn config(&self) -> &RelayConfig {
+        &self.config
+    }
+
+    /// Whether it lends its link.
+    #[must_use]
+    pub const fn is_willing(&self) -> bool {
+        self.is_willing && self.is_in_cluster
+    }
+
+    /// The address on its own link, as long as it is willing and has the link.
+    #[must_use]
+    pub fn outside(&self) -> Option<Ipv4Addr> {
+        self.is_willing.then_some(self.config.outside)
     }
 
     #[cfg(test)]
@@ -240,11 +283,46 @@ impl Relay {
         }
     }
 
+    /// It has this address in this cluster now, or with `None` is in none: then all alliances end, and nothing is advertised.
+    pub fn set_cluster(&mut self, now: Instant, place: Option<(Ipv4Addr, Prefix)>) {
+        let stays = place.is_some_and(|place| place == (self.config.cluster, self.config.cluster_network));
+        if stays && self.is_in_cluster {
+            return;
+        }
+        // Nobody there could be told.
+        let all: Vec<_> = self.allies.keys().copied().collect();
+        all.into_iter().for_each(|home_address| self.end(home_address, AllyEnd::LeftCluster, None));
+        self.is_in_cluster = place.is_some();
+        if let Some((address, network)) = place {
+            if address != self.config.cluster {
+                // Clients introduce another key to each address.
+                self.introduced.clear();
+            }
+            (self.config.cluster, self.config.cluster_network) = (address, network);
+        }
+        self.advertise_soon(now);
+    }
+
+    /// Advertises as soon as it may, and not while it is in no cluster.
+    const fn advertise_soon(&mut self, now: Instant) {
+        self.advertise_at = if self.is_in_cluster { now } else { Instant::MAX };
+    }
+
+    /// It lends under these conditions from now on, at the addresses that it has. Where it believes others than before, alliances end.
+    pub fn set_conditions(&mut self, now: Instant, conditions: RelayConfig) {
+        if conditions.trust != self.config.trust {
+            self.end_all(AllyEnd::Unwilling, AllianceCode::Unwilling);
+        }
+        let RelayConfig { cluster, cluster_network, outside, .. } = self.config;
+        self.config = RelayConfig { cluster, cluster_network, outside, ..conditions };
+        self.advertise_soon(now);
+    }
+
     /// Lends its link, or does not any more: then all alliances end.
     pub fn set_willing(&mut self, now: Instant, willing: bool) {
         if self.is_willing != willing {
             self.is_willing = willing;
-            self.advertise_at = now;
+            self.advertise_soon(now);
             if !willing {
                 self.end_all(AllyEnd::Unwilling, AllianceCode::Unwilling);
             }
@@ -258,7 +336,7 @@ impl Relay {
         }
         self.is_willing = outside.is_some();
         self.config.outside = outside.unwrap_or(self.config.outside);
-        self.advertise_at = now;
+        self.advertise_soon(now);
     }
 
     fn end_all(&mut self, why: AllyEnd, code: AllianceCode) {
@@ -418,7 +496,7 @@ impl Relay {
         let home_address = request.home_address;
         let is_renewal = self.allies.contains_key(&home_address);
         let is_spent = self.allies.get(&home_address).is_some_and(|ally| self.is_spent(&ally.record));
-        let code = if !self.is_willing {
+        let code = if !self.is_willing() {
             AllianceCode::Unwilling
         } else if is_spent {
             AllianceCode::LimitReached

@@ -7,7 +7,7 @@ use careof_base::{DataRate, Instant, RandomStream};
 use careof_wire::shake::{Alliance, AllianceCode, ClusterAdvertisement, IntroducedKey, ShakeMessage};
 
 use super::*;
-use crate::v4::Prefix;
+use crate::v4::{InterfaceAddress, InterfaceId, Prefix};
 
 const HOME: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
 const OTHER_HOME: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 8);
@@ -106,7 +106,7 @@ impl Cluster {
         loop {
             let mut sent = Vec::new();
             for (relay, is_on) in &mut self.relays {
-                let from = relay.cluster();
+                let from = relay.config().cluster;
                 let messages = core::iter::from_fn(|| relay.poll_transmit());
                 sent.extend(messages.filter(|_| *is_on).map(|message| (from, message)));
                 self.relay_events.extend(core::iter::from_fn(|| relay.poll_event()));
@@ -122,7 +122,7 @@ impl Cluster {
             }
             for (from, ClusterTransmit { destination, payload }) in sent {
                 for (relay, _) in self.relays.iter_mut().filter(|(_, is_on)| *is_on) {
-                    if destination.is_none_or(|to| to == relay.cluster()) {
+                    if destination.is_none_or(|to| to == relay.config().cluster) {
                         relay.handle_message(now, from, &payload);
                     }
                 }
@@ -433,4 +433,116 @@ fn a_client_that_lost_sight_of_a_relay_finds_its_place_there_again() {
     cluster.run(3_000);
     assert_eq!(cluster.care_of(0), [outside(9)], "the place that it still has there is not advertised");
     assert_eq!(cluster.relays[0].0.allies().count(), 1);
+}
+
+#[test]
+fn a_packet_goes_on_in_the_tunnel_of_the_other_side() {
+    let mut cluster = pair([Trust::FirstUse, Trust::FirstUse]);
+    cluster.run(3_000);
+    let now = cluster.now;
+    let relay = &mut cluster.relays[0].0;
+    let packet = |side, entry, source, destination| Incoming { side, entry, source, destination, len: 100 };
+    let down = packet(Side::Link, CORRESPONDENT, CORRESPONDENT, HOME);
+    let to_client = Onward { side: Side::Cluster, entry: member(9), exit: member(1) };
+    assert_eq!(relay.switch(now, &down), Ok(to_client));
+    let up = packet(Side::Cluster, member(1), HOME, CORRESPONDENT);
+    let by_link = Onward { side: Side::Link, entry: outside(9), exit: CORRESPONDENT };
+    assert_eq!(relay.switch(now, &up), Ok(by_link));
+    let others = packet(Side::Cluster, member(2), HOME, CORRESPONDENT);
+    assert_eq!(relay.switch(now, &others), Err(RelayDrop::NoAlly));
+    // What comes by the link in the name of an ally is for nobody here, and does not go back there.
+    let spoofed = packet(Side::Link, member(1), HOME, CORRESPONDENT);
+    assert_eq!(relay.switch(now, &spoofed), Err(RelayDrop::NoAlly));
+}
+
+#[test]
+fn who_leaves_the_cluster_has_no_allies_there_and_finds_new_ones_where_it_comes_to() {
+    let mut cluster = pair([Trust::FirstUse, Trust::FirstUse]);
+    cluster.run(3_000);
+    cluster.clients[0].set_cluster(None);
+    cluster.run(10_000);
+    let why = cluster.events.iter().filter_map(|(_, event)| match event {
+        ClientEvent::RelayLost { why, .. } => Some(*why),
+        ClientEvent::RelayGained { .. } => None,
+    });
+    assert_eq!(why.collect::<Vec<_>>(), [RelayLost::LeftCluster]);
+    assert!(cluster.care_of(0).is_empty(), "what it hears is of no use to it");
+    cluster.clients[0].set_cluster(Some(member(2)));
+    cluster.run(3_000);
+    assert_eq!(cluster.care_of(0), [outside(9)]);
+    assert_eq!(cluster.relays[0].0.allies().next().unwrap().client, member(2));
+
+    let now = cluster.now;
+    cluster.relays[0].0.set_cluster(now, None);
+    cluster.seen.clear();
+    cluster.run(20_000);
+    assert_eq!(cluster.relays[0].0.allies().count(), 0);
+    assert!(cluster.seen.iter().all(|(from, ..)| *from != member(9)), "it says nothing");
+    assert!(matches!(cluster.relay_events.last(), Some(RelayEvent::Ended { why: AllyEnd::LeftCluster, .. })));
+    let now = cluster.now;
+    cluster.relays[0].0.set_cluster(now, Some((member(8), Prefix::new(member(0), 24))));
+    cluster.run(3_000);
+    assert_eq!(cluster.care_of(0), [outside(9)], "by its new address");
+}
+
+#[test]
+fn a_relay_that_advertises_and_carries_nothing_is_left_for_another_one() {
+    let mut cluster = Cluster::new(
+        vec![relay_config(9, Trust::FirstUse), relay_config(10, Trust::FirstUse)],
+        vec![ClientConfig { relays: 1, ..client_config(1, HOME, Trust::FirstUse) }],
+    );
+    cluster.run(3_000);
+    let used = cluster.clients[0].relays().next().unwrap();
+    let now = cluster.now;
+    cluster.clients[0].note_path(now, used.0, false);
+    cluster.run(4_000);
+    let now = cluster.now;
+    cluster.clients[0].note_path(now, used.0, true);
+    cluster.run(10_000);
+    assert_eq!(cluster.clients[0].relays().next(), Some(used), "it was back in time");
+    let now = cluster.now;
+    cluster.clients[0].note_path(now, used.0, false);
+    cluster.run(8_100);
+    let other = cluster.clients[0].relays().next().unwrap();
+    assert_ne!(used, other);
+    let lost = cluster.events.iter().any(|(_, event)| {
+        matches!(event, ClientEvent::RelayLost { relay, why: RelayLost::Dead, .. } if *relay == used.0)
+    });
+    assert!(lost, "{:?}", cluster.events);
+    assert_eq!(
+        cluster.relay_events.last(),
+        Some(&RelayEvent::Allied { home_address: HOME, client: member(1) })
+    );
+    assert!(
+        cluster.relay_events.contains(&RelayEvent::Ended { home_address: HOME, why: AllyEnd::Withdrawn }),
+        "and was told"
+    );
+}
+
+#[test]
+fn interfaces_stand_for_relays_as_long_as_these_are_of_use() {
+    let mut places = RelayInterfaces::new([7, 8].map(InterfaceId));
+    let gained = |last| ClientEvent::RelayGained {
+        relay: member(last),
+        outside: outside(last),
+        downlink: None,
+        uplink: None,
+        cost: 0,
+    };
+    let lost = |last| {
+        let (relay, outside, why) = (member(last), outside(last), RelayLost::Left);
+        ClientEvent::RelayLost { relay, outside, why }
+    };
+    let change = |interface, last: Option<u8>| {
+        let on = |last| InterfaceAddress { address: outside(last), prefix_length: 32, gateway: None };
+        Some(RelayInterfaceChange { interface: InterfaceId(interface), address: last.map(on) })
+    };
+    assert_eq!(places.follow(&gained(1)), change(7, Some(1)));
+    assert_eq!(places.follow(&gained(2)), change(8, Some(2)));
+    assert_eq!(places.follow(&gained(3)), None, "there is none left");
+    assert_eq!(places.relay_of(InterfaceId(8)), Some(member(2)));
+    assert_eq!(places.follow(&lost(1)), change(7, None));
+    assert_eq!(places.relay_of(InterfaceId(7)), None);
+    assert_eq!(places.follow(&lost(1)), None);
+    assert_eq!(places.follow(&gained(3)), change(7, Some(3)));
 }

@@ -15,8 +15,8 @@ pub(crate) use careof_testbed::{MemoryGroup, find, realm_or_skip, skip};
 pub(crate) use daemon::Daemon;
 pub(crate) use flood::{Flood, silent_socket};
 pub(crate) use network::{
-    CORRESPONDENT, FOREIGN_AGENT, HOME_ADDRESS, HOME_AGENT, Network, VISITED_INTERFACE,
-    foreign_configuration, key, law,
+    CORRESPONDENT, FOREIGN_AGENT, HOME_ADDRESS, HOME_AGENT, IN_CLUSTER, NEIGHBOUR, Network,
+    VISITED_INTERFACE, foreign_configuration, key, law,
 };
 pub(crate) use snapshot::Snapshot;
 pub(crate) use web::WebServer;

@@ -26,6 +26,9 @@ pub(crate) const CORRESPONDENT: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
 pub(crate) const HOME_AGENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const HOME_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
 pub(crate) const FOREIGN_AGENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+/// The addresses of a neighbour and of the mobile node in their cluster.
+pub(crate) const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(172, 16, 9, 1);
+pub(crate) const IN_CLUSTER: Ipv4Addr = Ipv4Addr::new(172, 16, 9, 2);
 /// The mobile node's interface to the foreign agent.
 pub(crate) const VISITED_INTERFACE: &str = "visit0";
 
@@ -48,6 +51,14 @@ pub(crate) struct Access {
     link: LinkId,
     /// The mobile node's end.
     tun: Tun,
+}
+
+/// A neighbour in the mobile node's cluster.
+#[derive(Debug)]
+pub(crate) struct Neighbour {
+    pub(crate) host: Host,
+    /// What it can lend.
+    pub(crate) link: Access,
 }
 
 /// The hosts and what is between them. All of it goes when it is dropped.
@@ -135,6 +146,27 @@ impl Network {
         let third = access((&self.mobile, &self.router), &self.emulator, ("lte0", 3), law);
         self.restore_default_route(&third);
         third
+    }
+
+    /// A neighbour with a link of its own, `lent0`, and an Ethernet to the mobile node, `cluster0` at both ends.
+    pub(crate) fn add_neighbour(&self, law: Config) -> Neighbour {
+        let host = self.realm.host("neighbour").unwrap();
+        parameters(
+            &host,
+            &[("net.ipv6.conf.all.disable_ipv6", "1"), ("net.ipv6.conf.default.disable_ipv6", "1")],
+        );
+        let link = access((&host, &self.router), &self.emulator, ("lent0", 4), law);
+        default_route(&host, link.name, link.router, 0);
+        wire(&host, "cluster0", &self.mobile, "cluster0");
+        address(&host, "cluster0", (NEIGHBOUR, 24));
+        address(&self.mobile, "cluster0", (IN_CLUSTER, 24));
+        Neighbour { host, link }
+    }
+
+    /// `trust` is what the file says of that, and what follows.
+    pub(crate) fn start_relay(&self, neighbour: &Neighbour, trust: &str) -> Daemon {
+        let text = format!("role = \"relay\"\ncluster = \"cluster0\"\nlink = \"lent0\"\n{trust}");
+        Daemon::start(&neighbour.host, self.directory(), "relay", &text)
     }
 
     /// Where files of this test are.
