@@ -7,14 +7,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use careof_agent::{
-    AnySetup, Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup,
-    Status,
+    AnySetup, Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup,
+    RelayFaults, RelaySetup, Setup, Status, spoil_relay,
 };
 use careof_base::{Duration, Instant, RandomStream};
 use careof_lab::{Clock, Error, Host};
 use careof_mobility::v4::{HandoverEvent, Notice, PathProperties};
 use careof_mobility::{v4, v6};
-use careof_plan::{AgentPlan, NodeId, Topology};
+use careof_plan::{AgentPlan, NodeId, RelayPlan, Topology};
 use careof_scenario::Scenario;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -63,10 +63,18 @@ pub(crate) fn setup(
 ) -> Option<Setup> {
     let place = topology.place(node);
     let cell = place.cell.map(|cell| Device::new(cell.interface.0, DOMAIN_DEVICE));
+    // What stands for a relay is no path of the node's own.
+    let is_own = |index: usize| match &plan {
+        AgentPlan::Mobile(config) => {
+            !config.interfaces.iter().any(|one| usize::from(one.id.0) == index && one.relay)
+        }
+        _ => true,
+    };
     let devices = place
         .interfaces
         .iter()
         .enumerate()
+        .filter(|(index, _)| is_own(*index))
         .map(|(index, interface)| {
             let link = &scenario.links[interface.out.0 as usize / 2];
             Device::new(index as u16, link.name.clone())
@@ -123,9 +131,35 @@ impl AgentThread {
         random: RandomStream,
         reports: Sender<Report>,
     ) -> Result<Self, WorldError> {
+        Self::start_spoilt(node, host, (setup, None), clock, random, reports)
+    }
+
+    /// The same of a relay with what is planned to be wrong with it.
+    pub(crate) fn start_relay(
+        host: &Host,
+        (setup, plan): (RelaySetup, RelayPlan),
+        clock: Clock,
+        faults: RandomStream,
+        reports: Sender<Report>,
+    ) -> Result<Self, WorldError> {
+        let (node, random) = (plan.node, faults.clone());
+        Self::start_spoilt(node, host, (setup.into(), Some((plan, faults))), clock, random, reports)
+    }
+
+    fn start_spoilt(
+        node: NodeId,
+        host: &Host,
+        (setup, relay): (AnySetup, Option<(RelayPlan, RandomStream)>),
+        clock: Clock,
+        random: RandomStream,
+        reports: Sender<Report>,
+    ) -> Result<Self, WorldError> {
         let mut carrier = host
             .run(move || Carrier::open(setup, clock, random, Hooks::default()))?
             .map_err(|error| WorldError::agent(host.name(), &error))?;
+        if let Some((plan, faults)) = &relay {
+            spoil_relay(&mut carrier, faults_of(plan, clock.now()), faults.clone());
+        }
         carrier.watch_assists();
         carrier.watch_order();
         let failed = |call| move |errno| Error::System { doing: "start an agent".to_owned(), call, errno };
@@ -136,7 +170,7 @@ impl AgentThread {
         let name = host.name().to_owned();
         let thread = Builder::new()
             .name(format!("agent {name}").chars().take(15).collect())
-            .spawn(move || carry(carrier, node, &name, clock, &told, &its_bell, &reports))
+            .spawn(move || carry(carrier, (node, relay), &name, clock, &told, &its_bell, &reports))
             .map_err(|error| failed("clone")(error.raw_os_error().map_or(Errno::EAGAIN, Errno::from_raw)))?;
         Ok(Self { node, commands, bell, thread: Some(thread) })
     }
@@ -198,10 +232,15 @@ impl Drop for AgentThread {
     }
 }
 
+/// What is wrong with a relay at present.
+fn faults_of(relay: &RelayPlan, now: Instant) -> RelayFaults {
+    RelayFaults { drops: relay.drops, is_gone: relay.is_gone(now), ..RelayFaults::default() }
+}
+
 /// The thread: waits for the agent's descriptor and for commands.
 fn carry(
     mut carrier: Carrier,
-    node: NodeId,
+    (node, relay): (NodeId, Option<(RelayPlan, RandomStream)>),
     name: &str,
     clock: Clock,
     commands: &Receiver<Command>,
@@ -211,8 +250,17 @@ fn carry(
     loop {
         let mut fds =
             [PollFd::new(carrier.as_fd(), PollFlags::POLLIN), PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+        let now = clock.now();
+        let change = relay.as_ref().and_then(|(relay, _)| relay.next_change(now));
+        let timeout = change.map_or(PollTimeout::NONE, |at| {
+            let millis = at.saturating_duration_since(now).as_millis() + 1;
+            PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)
+        });
         // Interrupted or not, both are looked at.
-        let _ = poll(&mut fds, PollTimeout::NONE);
+        let _ = poll(&mut fds, timeout);
+        if let Some((relay, faults)) = &relay {
+            spoil_relay(&mut carrier, faults_of(relay, clock.now()), faults.clone());
+        }
         // Read before the commands are, so that none is slept over.
         let _ = bell.read();
         while let Ok(command) = commands.try_recv() {
@@ -290,6 +338,9 @@ fn tell_events(carrier: &mut Carrier, node: NodeId, reports: &Sender<Report>) ->
     }
     while let Some((at, event)) = carrier.poll_multipath_event() {
         let _ = reports.send(Report::Multipath { node, at, event: event.event });
+    }
+    while let Some((at, event)) = carrier.poll_cluster_event() {
+        let _ = reports.send(Report::Cluster { node, at, event });
     }
     while let Some((at, datagram)) = carrier.poll_passed_on() {
         let _ = reports.send(Report::PassedOn { node, at, datagram });

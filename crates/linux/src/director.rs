@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use careof_agent::Status;
+use careof_agent::{ClusterEvent, Status};
 use careof_base::{Duration, Instant};
 use careof_lab::{Change, Clock, Direction, Error, LinkReport, Sightings, Tap};
 use careof_metrics::Handover as MeasuredHandover;
@@ -309,6 +309,15 @@ impl Director {
                 if let Some(plan) = &self.multipath {
                     let (phase, way, text) = plan.news(node, event);
                     self.books.note(at, Record::PathNews { node, phase, way, text });
+                }
+            }
+            Report::Cluster { node, at, event } => {
+                if let Some(relay) = self.multipath.as_ref().and_then(|plan| plan.relays.first()) {
+                    let (phase, way, text) = match &event {
+                        ClusterEvent::Relay(event) => relay.news_of_relay(event),
+                        ClusterEvent::Client(event) => relay.news_of_client(event),
+                    };
+                    self.books.note(at, Record::PathNews { node, phase, way: Some(way), text });
                 }
             }
             Report::PassedOn { node, at, datagram } => {

@@ -1,10 +1,12 @@
 //! Several links at once: what both ends of the tunnel over them are told, and what became of its packets.
 
-use careof_agent::{MultipathPathStatus, MultipathSetup, MultipathStatus, Role, Status};
+use careof_agent::{
+    ClusterSetup, MultipathPathStatus, MultipathSetup, MultipathStatus, RelaySetup, RelayStatus, Role, Status,
+};
 use careof_base::Duration;
 use careof_metrics::{MultipathSummary, PathSummary};
 use careof_mobility::multipath::BondConfig;
-use careof_plan::{NodeId, PlannedPath, Topology};
+use careof_plan::{NodeId, PlannedPath, RelayPlan, Topology};
 use careof_scenario::Scenario;
 
 /// What an end at `node` is told, the same as in the simulator.
@@ -16,9 +18,27 @@ pub(crate) fn setup(scenario: &Scenario, topology: &Topology, run: u64, node: No
     // The key is that of the registrations.
     let BondConfig { dispersion, resequencer, rules, replay, .. } = plan.ends[end].clone();
     let told = plan.paths.iter().map(|path| (path.id, path.configs[end])).collect();
-    // Relays are refused in this world.
-    let cluster = None;
+    let cluster = plan.relays.first().filter(|_| node == plan.mobile).map(|relay| ClusterSetup {
+        interface: scenario.link(relay.cluster).name.clone(),
+        highest_cost: relay.client.highest_cost,
+        lifetime: relay.client.lifetime,
+        trust: relay.client.trust.clone(),
+    });
     MultipathSetup { scheduler: dispersion.scheduler, resequencer, rules, replay, told, cluster }
+}
+
+/// The relay at `node`, if it is one, and what is planned of it.
+pub(crate) fn relay(
+    scenario: &Scenario,
+    topology: &Topology,
+    run: u64,
+    node: NodeId,
+) -> Option<(RelaySetup, RelayPlan)> {
+    let relays = careof_plan::multipath(scenario, topology, run)?.relays;
+    let plan = relays.into_iter().find(|relay| relay.node == node)?;
+    let name = |link| scenario.link(link).name.clone();
+    let (cluster, link) = (name(plan.cluster), name(plan.link));
+    Some((RelaySetup { config: plan.relay.clone(), cluster, link }, plan))
 }
 
 /// The end of the tunnel that an agent has told of, if it is one.
@@ -112,11 +132,32 @@ pub(crate) fn differences<'a>(
         sent.abs() + (status.arrived as i64 - passed as i64).abs()
     };
     let one = move |status: &'a Status| {
+        if let Some(relay) = &status.relay {
+            return Some(("packets at the relay".to_owned(), at_relay(status, relay)));
+        }
         let difference = accounts(end_of(status)?);
         Some((format!("paths of {}", name(status.role)), difference))
     };
     agents.iter().filter_map(one)
 }
+
+/// What came to a relay and was neither passed on nor dropped for a cause.
+fn at_relay(status: &Status, relay: &RelayStatus) -> i64 {
+    let dropped =
+        |name: &&String| name.starts_with("dropped-relay-") || LOST_AT_RELAY.contains(&name.as_str());
+    let dropped = status.counters.iter().filter(|(name, _)| dropped(name)).map(|(_, count)| count);
+    let came = status.counters.get("relay-packets-received").copied().unwrap_or_default();
+    came as i64 - (dropped.sum::<u64>() + relay.relayed_packets.iter().sum::<u64>()) as i64
+}
+
+/// What else a relay counts of packets that it does not pass on.
+const LOST_AT_RELAY: [&str; 5] = [
+    "packets-malformed",
+    "packets-not-ours",
+    "packets-no-way",
+    "packets-not-queued",
+    "packets-dropped-on-purpose",
+];
 
 #[cfg(test)]
 mod tests {

@@ -109,11 +109,11 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         });
     }
     if let Some(mobility) = &scenario.mobility {
-        if let Some(relay) = mobility.multipath.as_ref().and_then(|multipath| multipath.relays.first()) {
+        if let Some(relay) = mobility.multipath.as_ref().and_then(|multipath| multipath.relays.get(1)) {
             return Err(WorldError::Unsupported {
                 key: format!("nodes.{}.role", scenario.node(relay.node).name),
                 found: "\"relay\"".to_owned(),
-                remedy: "the hosts of this world lend no links: leave it out, or use the simulator"
+                remedy: "a mobile node of this world is in one cluster, which is one link here: leave all relays but the first out, or use the simulator"
                     .to_owned(),
             });
         }

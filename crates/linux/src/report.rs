@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use careof_agent::AssistEvent;
+use careof_agent::{AssistEvent, ClusterEvent};
 use careof_base::{Duration, Instant};
 use careof_lab::TcpInfo;
 use careof_metrics::{ProbeSummary, Summary};
@@ -36,6 +36,8 @@ pub(crate) enum Report {
     Assist { node: NodeId, at: Instant, event: AssistEvent },
     /// Something happened to an agent's tunnel over several paths.
     Multipath { node: NodeId, at: Instant, event: BondEvent },
+    /// Something happened in a cluster, to the relay or to the mobile node.
+    Cluster { node: NodeId, at: Instant, event: ClusterEvent },
     /// A datagram came out of such a tunnel in its turn.
     PassedOn { node: NodeId, at: Instant, datagram: Arc<[u8]> },
     /// Packets go both ways by an interface of a mobile node, and no registration says so: it was told to go where it is, or access routers

@@ -164,8 +164,12 @@ impl LinuxRun {
             let of_ipv4 =
                 found.and_then(|found| setup(&scenario, &topology, run, node, found)).map(AnySetup::from);
             let of_ipv6 = mobile_ipv6::setup(&scenario, &topology, run, node)?.map(AnySetup::from);
-            let Some(setup) = of_ipv4.or(of_ipv6) else { continue };
             let host = network.host(node);
+            if let Some(relay) = crate::multipath::relay(&scenario, &topology, run, node) {
+                let faults = stream(&scenario, run, &format!("relay.{}.faults", place.name));
+                agents.push(AgentThread::start_relay(host, relay, clock, faults, reports.clone())?);
+            }
+            let Some(setup) = of_ipv4.or(of_ipv6) else { continue };
             agents.push(AgentThread::start(node, host, setup, clock, random, reports.clone())?);
         }
         let relaying =

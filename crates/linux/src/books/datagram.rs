@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use careof_base::Instant;
 use careof_mobility::multipath::PATH_PORT;
+use careof_mobility::multipath::alliance::CLUSTER_PORT;
 use careof_mobility::v4::REGISTRATION_PORT;
 use careof_plan::{describe, describe_ipv6};
 use careof_wire::icmpv6::QuotedPacket;
@@ -62,9 +63,12 @@ fn unwrapped(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// What is in a tunnel over several paths, where `bytes` are of one.
+/// What is in a tunnel over several paths, where `bytes` are of one, be it within the tunnel to a relay.
 pub(super) fn of_several_paths(bytes: &[u8]) -> Option<&[u8]> {
-    let (header, payload) = Ipv4Header::parse(bytes).ok()?;
+    let (mut header, mut payload) = Ipv4Header::parse(bytes).ok()?;
+    if header.protocol == protocol::IP_IN_IP && !header.is_fragment() {
+        (header, payload) = Ipv4Header::parse(payload).ok()?;
+    }
     let is_whole = header.protocol == protocol::GRE && !header.is_fragment();
     MultipathHeader::parse(payload).ok().filter(|_| is_whole).map(|(_, inside)| inside)
 }
@@ -215,7 +219,7 @@ fn is_of_mobility(datagram: &[u8]) -> bool {
     let port =
         |at: usize| datagram.get(at..at + 2).and_then(|port| port.try_into().ok()).map(u16::from_be_bytes);
     let is_one = |port: Option<u16>| {
-        port.is_some_and(|port| [REGISTRATION_PORT, micro::PORT, PATH_PORT].contains(&port))
+        port.is_some_and(|port| [REGISTRATION_PORT, micro::PORT, PATH_PORT, CLUSTER_PORT].contains(&port))
     };
     is_one(port(0)) || is_one(port(2))
 }

@@ -271,6 +271,9 @@ fn a_path_on_which_a_queue_grows_that_holds_up_the_answers_is_not_out() {
         }
         assert_eq!(pair.changes, [], "{growth}");
     }
+}
+
+#[test]
 fn what_is_repeated_on_the_way_counts_once() {
     let id = PathId::new(0).unwrap();
     let mut path = Path::new(Instant::ZERO, id, PathConfig::default());
