@@ -4,8 +4,8 @@
 //! asks for the per-flow rule there, and RFC 5648 that a flow should use one care-of address at a time, lest its packets come
 //! out of order. It is *pressed* when it finds its path full while another one is not.
 //!
-//! **Where its path loses packets by itself**, before which no queue stands, a copy of each goes by another path that is not full and costs
-//! no more: a source that takes losses for congestion never fills such a path, so that there is room, and what both lose is less by
+//! **Where its path loses packets by itself**, before which no queue stands, a copy of each goes by another path that is not full, costs
+//! no more and brings it not much later: a source that takes losses for congestion never fills such a path, so that there is room, and what both lose is less by
 //! orders of magnitude.
 //!
 //! **A flow that is pressed is split**, after copies of its packets have shown for [`ROUNDS_OF_COPIES`] round trips what the other paths are
@@ -25,6 +25,12 @@
 //!   and where a path loses that is a failure. They go to the path on which one was measured, or else to the first of those that lose least.
 //! - While flows are split, less than 0.97 of what the best path alone is measured to carry ends it. With more than
 //!   [`LATE_PERMILLE`] of a thousand packets that the other end could not put in order, what is delivered counts for four fifths.
+//!
+//! **A pinned flow moves** where it is pressed and another path that has room and does not lose more than twice as much
+//! - is known to carry [`EVEN_RATES`] times as much, or
+//! - has carried copies of three quarters of what the flow sends, while splitting is not to be tried, and brings its packets earlier.
+//!
+//! And a trial of splitting that fails leaves flows on the path that has delivered most.
 //!
 //! What has failed is not tried again for [`FIRST_PAUSE`] and then for twice as long each time, so that trials take a 33rd of the
 //! time at most after the first.
@@ -260,16 +266,19 @@ impl Auto {
             && spread(usable()).is_some_and(|spread| spread < hopeless)
             && !are_unlike_in_loss(usable());
         self.may_move = self.mode == AutoMode::Pinned && now >= self.retry_at && is_seen && !may_try;
-        if self.mode == AutoMode::Pinned && now >= self.retry_at && window.pressed >= PRESSED && is_seen {
-            if are_even(usable()) {
-                // What the flow has had until now is what splitting is held against.
-                let home = self.home.and_then(|home| usable().find(|path| path.id() == home));
-                self.pinned_rate =
-                    home.and_then(Path::measured_rate).map(DataRate::bits_per_second).or(self.pinned_rate);
-                (self.mode, self.settles) = (AutoMode::Split, true);
-                self.begin(now, bytes, packets, late);
-                return;
-            }
+        if self.mode == AutoMode::Pinned
+            && now >= self.retry_at
+            && window.pressed >= PRESSED
+            && is_seen
+            && are_even(usable())
+        {
+            // What the flow has had until now is what splitting is held against.
+            let home = self.home.and_then(|home| usable().find(|path| path.id() == home));
+            self.pinned_rate =
+                home.and_then(Path::measured_rate).map(DataRate::bits_per_second).or(self.pinned_rate);
+            (self.mode, self.settles) = (AutoMode::Split, true);
+            self.begin(now, bytes, packets, late);
+            return;
         }
         if self.is_far_less(now, bytes, longest) {
             self.pin_again(now, usable());

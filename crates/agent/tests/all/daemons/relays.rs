@@ -114,7 +114,7 @@ fn who_was_not_agreed_on_gets_nothing_lent_and_first_use_needs_no_key() {
     let web = network.web_server();
     web.offer("film", 600_000);
     let mut home = network.start_home_agent_with(SEVERAL);
-    let others = format!("[[client]]\nhome_address = \"192.0.2.77\"");
+    let others = "[[client]]\nhome_address = \"192.0.2.77\"".to_owned();
     let mut relay = network.start_relay(&neighbour, &keys(&others));
     let cluster = keys(&format!("[[multipath.cluster.relay]]\naddress = \"{NEIGHBOUR}\""));
     let mut mobile = network.start_mobile_node_with(&mobile_node(&cluster));
