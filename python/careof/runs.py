@@ -124,7 +124,7 @@ class Run:
 
     @cached_property
     def stalls(self) -> pa.Table:
-        """A row a stall, in order of time: whose, when it began and how long it was; see ``stalls[]`` in docs/metrics.md."""
+        """A row a stall, in order of time: whose, when it began, how long it was (``stalls[]`` in docs/metrics.md)."""
         return _table(self.summary["stalls"])
 
     @cached_property
