@@ -110,7 +110,7 @@ def flow_table(flows: list[Json]) -> str:
 
 def headlines(flows: list[Json]) -> list[Json]:
     """The flows for a table of their headlines: a bulk flow is waited for all the time, which says nothing."""
-    return [{**flow, "waiting_s": None} if flow["kind"] == "bulk" else flow for flow in flows]
+    return [{**flow, "waiting_s": None} if flow["kind"] in ("bulk", "voice") else flow for flow in flows]
 
 
 def longest_stalls(stalls: list[Json]) -> list[Json]:

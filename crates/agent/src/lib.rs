@@ -20,10 +20,10 @@ pub use carrier::{
     ClusterStatus, Device, Error, FastHandoverSetup, ForeignSetup, HandoverStatus, HomeNetwork, HomeSetup,
     Hooks, HostOptions, InterfaceStatus, Ipv6AccessRouterSetup, Ipv6AnchorPointSetup, Ipv6BindingStatus,
     Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup, Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup,
-    Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status, MobileSetup, MultipathEvent, MultipathPathStatus,
-    MultipathSetup, MultipathStatus, PacketDeed, ParameterChange, ParameterLog, PathStatus,
-    RegistrationStatus, RelayInUse, RelaySetup, RelayStatus, Role, RouterAdvertiser, Setup, Status,
-    StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
+    Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status, LeftPath, MobileSetup, MultipathEvent,
+    MultipathPathStatus, MultipathSetup, MultipathStatus, PacketDeed, ParameterChange, ParameterLog,
+    PathStatus, RegistrationStatus, RelayInUse, RelaySetup, RelayStatus, Role, RouterAdvertiser, Setup,
+    Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };
 #[doc(hidden)]
 pub use carrier::{RelayFaults, abandon, refuse_readings, spoil_relay};

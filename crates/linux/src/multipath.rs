@@ -99,7 +99,10 @@ fn path_summary(scenario: &Scenario, path: &PlannedPath, status: Option<&Multipa
         Some((own.clone(), all))
     };
     let Some((own, all)) = status.and_then(known) else {
-        return PathSummary { link, ..PathSummary::default() };
+        let left = status.and_then(|status| status.left.iter().find(|left| left.path == path.id.number()));
+        let left = left.map(|left| (left.packets, left.bytes, left.outages, left.out_for));
+        let (packets, bytes, outages, out_for) = left.unwrap_or_default();
+        return PathSummary { link, packets, bytes, outages, out_for, ..PathSummary::default() };
     };
     PathSummary {
         link,

@@ -71,8 +71,8 @@ pub use relay::RelaySetup;
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{
     AgentCounters, AllyStatus, AssistDeed, AssistFlowStatus, AssistStatus, BindingStatus, ClusterStatus,
-    HandoverStatus, InterfaceStatus, MultipathPathStatus, MultipathStatus, PathStatus, RegistrationStatus,
-    RelayInUse, RelayStatus, Role, Status, StoreStatus, TunnelStatus, VisitorStatus,
+    HandoverStatus, InterfaceStatus, LeftPath, MultipathPathStatus, MultipathStatus, PathStatus,
+    RegistrationStatus, RelayInUse, RelayStatus, Role, Status, StoreStatus, TunnelStatus, VisitorStatus,
 };
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use careof_lab::{AgentSocket, Error, Outer, OutgoingDatagram};
 use careof_mobility::PathProperties;
 use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::multipath::{
-    Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathChange, PathConfig, PathId,
-    ReplayConfig, ResequencerConfig, Rules, Scheduler,
+    Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathAccount, PathChange,
+    PathConfig, PathId, ReplayConfig, ResequencerConfig, Rules, Scheduler,
 };
 use careof_mobility::v4::{HomeAgent, InterfaceId, MobileNode, SecurityAssociation};
 use careof_wire::ipv4::Ipv4Header;
@@ -24,7 +24,7 @@ use super::decisions::{path_by, path_to};
 use super::event_queue::EventQueue;
 use super::interfaces::Interfaces;
 use super::signalling::LONGEST_MESSAGE;
-use super::status::{MultipathPathStatus, MultipathStatus};
+use super::status::{LeftPath, MultipathPathStatus, MultipathStatus};
 
 /// Messages about paths taken in one turn.
 const MESSAGES_A_TURN: usize = 128;
@@ -572,6 +572,7 @@ impl Bonds {
                 longest_wait_ms: came.longest_wait.as_secs_f64() * 1000.0,
                 peer_restarts: sent.restarts,
                 paths: paths.collect(),
+                left: left(now, tied),
             }
         };
         self.tied.iter().map(status).collect()
@@ -631,6 +632,17 @@ impl Way {
             header.emit(self.here, self.there, payload, bytes);
         })
     }
+}
+
+/// The paths of which packets were sent and that are ways no more.
+fn left(now: Instant, tied: &Tied) -> Vec<LeftPath> {
+    let is_left = |path: &PathId| !tied.ways.iter().any(|way| way.path == *path);
+    let one = |path: PathId| {
+        let account = tied.bond.account(path);
+        let PathAccount { packets, bytes, outages, .. } = account;
+        LeftPath { path: path.number(), packets, bytes, outages, out_for: account.out_for(now) }
+    };
+    PathId::all().filter(is_left).map(one).filter(|left| left.packets > 0 || left.outages > 0).collect()
 }
 
 fn described(

@@ -87,6 +87,21 @@ pub struct PathStatus {
     pub probes_answered: u64,
 }
 
+/// What this end did with a path that is registered no more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeftPath {
+    /// Its number.
+    pub path: u8,
+    /// Packets that were put on it.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Times that it went out.
+    pub outages: u64,
+    /// For how long it was out.
+    pub out_for: std::time::Duration,
+}
+
 /// A tunnel over several paths, as this end of it sees it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MultipathStatus {
@@ -130,6 +145,9 @@ pub struct MultipathStatus {
     pub peer_restarts: u64,
     /// The paths.
     pub paths: Vec<MultipathPathStatus>,
+    /// Those that are registered no more.
+    #[serde(skip)]
+    pub left: Vec<LeftPath>,
 }
 
 /// One of several paths. What is told of a direction is that away from here.

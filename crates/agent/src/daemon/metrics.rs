@@ -601,6 +601,7 @@ mod tests {
                     outages: 1,
                     out_for_s: 1.5,
                 }],
+                left: Vec::new(),
             }],
             cluster: (role == Role::Mobile).then(|| ClusterStatus {
                 interface: "wlan1".to_owned(),

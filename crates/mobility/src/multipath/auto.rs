@@ -26,8 +26,9 @@
 //! - While flows are split, less than 0.97 of what the best path alone is measured to carry ends it. With more than
 //!   [`LATE_PERMILLE`] of a thousand packets that the other end could not put in order, what is delivered counts for four fifths.
 //!
-//! **A pinned flow moves** where it is pressed and another path that has room and does not lose more than twice as much
+//! **A pinned flow moves** to another path that has room, and where it is pressed does not lose more than twice as much, if that
 //! - is known to carry [`EVEN_RATES`] times as much, or
+//! - is where copies for repair go and loses far less, or
 //! - has carried copies of three quarters of what the flow sends, while splitting is not to be tried, and brings its packets earlier.
 //!
 //! And a trial of splitting that fails leaves flows on the path that has delivered most.
@@ -206,7 +207,10 @@ impl Auto {
             let loses = candidates.get(path).is_some_and(|path| path.losses().permille() > 0);
             if !self.is_pressed || self.mode != AutoMode::Pinned {
                 let copy = if loses { room_for_copies(candidates, path, true) } else { None };
-                return Some(Chosen { path, copy });
+                let losses = |path: PathId| candidates.get(path).map(Path::losses).unwrap_or_default();
+                // Where copies lose far less there is no need for the first of them.
+                let better = copy.filter(|&copy| losses(path).are_twice(losses(copy)));
+                return Some(better.map_or(Chosen { path, copy }, |path| Chosen { path, copy: None }));
             }
             self.home = Some(path);
             let looks = now >= self.retry_at;

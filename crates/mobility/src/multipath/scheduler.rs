@@ -254,8 +254,11 @@ pub(super) fn pinned(
     let stays =
         current.filter(|&path| candidates.usable.contains(path)).and_then(|path| candidates.get(path));
     let Some(path) = stays else {
-        // Where what a flow begins with arrives first, not its first packet alone, which may be on the slowest path.
-        let candidates = Candidates { len: candidates.len.max(INITIAL_WINDOW), ..*candidates };
+        // Where what a flow begins with arrives first, not its first packet alone, which may be on the slowest path. A rate that is not
+        // known would make a path look the quicker the more is sent.
+        let is_known = candidates.iter().all(|path| path.estimate().rate.is_some());
+        let len = if is_known { candidates.len.max(INITIAL_WINDOW) } else { candidates.len };
+        let candidates = Candidates { len, ..*candidates };
         return candidates.earliest_not_full().or_else(|| candidates.earliest());
     };
     if !when_full || !path.is_full(candidates.now) {
