@@ -9,7 +9,7 @@
 //! orders of magnitude.
 //!
 //! **A flow that is pressed is split**, after copies of its packets have shown for [`ROUNDS_OF_COPIES`] round trips what the other paths are
-//! like under load; copies do no harm: each packet takes the path by which it would arrive first, with measured rates, queues and
+//! like under load; then each packet takes the path by which it would arrive first, with measured rates, queues and
 //! transits. That alone leaves a slow path unused until the queue before the quick one is longer than the slow path's way. What can
 //! make it worse than one path all the same is what predictions do not hold: jitter, losses, queues that overflow. So:
 //!
