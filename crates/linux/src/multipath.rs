@@ -6,7 +6,7 @@ use careof_agent::{
 use careof_base::Duration;
 use careof_metrics::{MultipathSummary, PathSummary};
 use careof_mobility::multipath::BondConfig;
-use careof_plan::{NodeId, PlannedPath, RelayPlan, Topology};
+use careof_plan::{MultipathPlan, NodeId, PlannedPath, RelayPlan, Topology};
 use careof_scenario::Scenario;
 
 /// What an end at `node` is told, the same as in the simulator.
@@ -30,12 +30,10 @@ pub(crate) fn setup(scenario: &Scenario, topology: &Topology, run: u64, node: No
 /// The relay at `node`, if it is one, and what is planned of it.
 pub(crate) fn relay(
     scenario: &Scenario,
-    topology: &Topology,
-    run: u64,
+    plan: &MultipathPlan,
     node: NodeId,
 ) -> Option<(RelaySetup, RelayPlan)> {
-    let relays = careof_plan::multipath(scenario, topology, run)?.relays;
-    let plan = relays.into_iter().find(|relay| relay.node == node)?;
+    let plan = plan.relays.iter().find(|relay| relay.node == node)?.clone();
     let name = |link| scenario.link(link).name.clone();
     let (cluster, link) = (name(plan.cluster), name(plan.link));
     Some((RelaySetup { config: plan.relay.clone(), cluster, link }, plan))

@@ -149,6 +149,7 @@ impl LinuxRun {
             }
             _ => None,
         };
+        let multipath = careof_plan::multipath(&scenario, &topology, run);
         let (mut agents, mut routers) = (Vec::new(), Vec::new());
         let mut plan = None;
         for index in 0..topology.places.len() {
@@ -165,7 +166,8 @@ impl LinuxRun {
                 found.and_then(|found| setup(&scenario, &topology, run, node, found)).map(AnySetup::from);
             let of_ipv6 = mobile_ipv6::setup(&scenario, &topology, run, node)?.map(AnySetup::from);
             let host = network.host(node);
-            if let Some(relay) = crate::multipath::relay(&scenario, &topology, run, node) {
+            let relay = multipath.as_ref().and_then(|plan| crate::multipath::relay(&scenario, plan, node));
+            if let Some(relay) = relay {
                 let faults = stream(&scenario, run, &format!("relay.{}.faults", place.name));
                 agents.push(AgentThread::start_relay(host, relay, clock, faults, reports.clone())?);
             }
@@ -175,7 +177,6 @@ impl LinuxRun {
         let relaying =
             relay.as_ref().map(|plan| start_relay(plan, &scenario, &topology, &network, (clock, &reports)));
         let relaying = relaying.transpose()?;
-        let multipath = careof_plan::multipath(&scenario, &topology, run);
         let sampler = Sampler::start(&network.hosts, clock, reports.clone())?;
         let mut flows = Vec::new();
         for (index, (flow, choice)) in scenario.flows.iter().zip(&choices).enumerate() {

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from careof.runs import run
 from careof.studies import Table
 from careof.studies import _micromobility_words as words
-from careof.studies._mean import Mean
+from careof.studies._micromobility_instants import cell, following, mean, seconds
 from careof.studies._micromobility_runs import (
     BETWEEN,
     PLAIN,
@@ -74,14 +74,14 @@ def cross(of: Download, progress: Watcher | None = None) -> Crossed:
     begun = [at for at in _begun(events) if at > _FIRST_S]
     spans = list(pairwise([*begun, float("inf")]))
     states = _of(events, "correspondent", "tcp-state", "timeout")
-    changed, windows = _seconds(states), [int(one or 0) for one in states["cwnd_bytes"].to_pylist()]
-    expired = _seconds(_of(events, "correspondent", "timeout"))
+    changed, windows = seconds(states), [int(one or 0) for one in states["cwnd_bytes"].to_pylist()]
+    expired = seconds(_of(events, "correspondent", "timeout"))
     sent = _of(events, "correspondent", "segment-sent")
-    repeats = _seconds(sent.filter(pc.fill_null(sent["retransmission"], fill_value=False)))
+    repeats = seconds(sent.filter(pc.fill_null(sent["retransmission"], fill_value=False)))
     segment = max(int(one or 0) for one in sent["len_bytes"].to_pylist())
-    delivered = _seconds(events.filter(pc.equal(events["kind"], "data-delivered")))
+    delivered = seconds(events.filter(pc.equal(events["kind"], "data-delivered")))
     heard = _of(events, "mobile-1", "segment-received")
-    heard_at = _seconds(heard.filter(pc.greater(pc.fill_null(heard["len_bytes"], 0), 0)))
+    heard_at = seconds(heard.filter(pc.greater(pc.fill_null(heard["len_bytes"], 0), 0)))
     dropped = events.filter(pc.equal(events["kind"], "packet-dropped"))
     large = dropped.filter(pc.greater(pc.fill_null(dropped["size_bytes"], 0), segment))
     count = len(begun)
@@ -100,16 +100,16 @@ def cross(of: Download, progress: Watcher | None = None) -> Crossed:
     return Crossed(
         of,
         lost=large.num_rows / count,
-        path_s=_mean([_next(heard_at, at + _gap_s(of)) - at for at in begun]),
-        silence_s=_mean([silence(at, until) for at, until in spans if until < float("inf")]),
+        path_s=mean([following(heard_at, at + _gap_s(of)) - at for at in begun]),
+        silence_s=mean([silence(at, until) for at, until in spans if until < float("inf")]),
         timeouts=int(flow["timeouts"]) / count,
         undone=int(flow["spurious_timeouts"]) / count,
-        expired_s=_mean([_next(expired, at) - at for at, until in spans if _next(expired, at) < until]),
-        repeats_s=_mean([_next(repeats, at) - at for at, until in spans if _next(repeats, at) < until]),
+        expired_s=mean([following(expired, at) - at for at, until in spans if following(expired, at) < until]),
+        repeats_s=mean([following(repeats, at) - at for at, until in spans if following(repeats, at) < until]),
         repeated=len(repeats) / count,
-        window=_mean([window(at) for at in begun]),
-        least=_mean([least(at, until) for at, until in spans]),
-        later=_mean([window(at + LATER_S) for at in begun]),
+        window=mean([window(at) for at in begun]),
+        least=mean([least(at, until) for at, until in spans]),
+        later=mean([window(at + LATER_S) for at in begun]),
     )
 
 
@@ -121,7 +121,7 @@ def _begun(events: pa.Table) -> list[float]:
     """When handovers begin: among foreign agents when the radio goes; in a domain the mobile node says so."""
     moves = _of(events, "mobile-1", "handover")
     for cause in ("link-down", "initiated"):
-        if found := _seconds(moves.filter(pc.equal(moves["cause"], cause))):
+        if found := seconds(moves.filter(pc.equal(moves["cause"], cause))):
             return found
     return []
 
@@ -135,20 +135,6 @@ def _strings(values: Sequence[str]) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(values)
-
-
-def _seconds(events: pa.Table) -> list[float]:
-    return [instant / 1e9 for instant in events["time_ns"].to_pylist()]
-
-
-def _next(instants: Sequence[float], at: float) -> float:
-    position = bisect_left(instants, at)
-    return instants[position] if position < len(instants) else float("inf")
-
-
-def _mean(values: Sequence[float]) -> float:
-    finite = [one for one in values if one < float("inf")]
-    return Mean.of(finite).value if finite else float("inf")
 
 
 _COLUMNS: tuple[tuple[str, Callable[[Crossed], float], int], ...] = (
@@ -168,10 +154,6 @@ _COLUMNS: tuple[tuple[str, Callable[[Crossed], float], int], ...] = (
 
 def table(crossed: Sequence[Crossed]) -> Table:
     """The runs, and how to open each."""
-
-    def shown(value: float, digits: int) -> str:
-        return "-" if value == float("inf") else f"{value:.{digits}f}"
-
     return Table(
         title=f"CUBIC and BBR in a gap of {-GAP_MS} ms, from traces",
         head=["sender", "scheme", *(name for name, _, _ in _COLUMNS), "opened with"],
@@ -179,7 +161,7 @@ def table(crossed: Sequence[Crossed]) -> Table:
             [
                 one.of.sender.name,
                 one.of.scheme.name,
-                *(shown(value(one), digits) for _, value, digits in _COLUMNS),
+                *(cell(value(one), digits) for _, value, digits in _COLUMNS),
                 f"`{one.of.settings_of_today()}`",
             ]
             for one in crossed

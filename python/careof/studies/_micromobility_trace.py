@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from careof.runs import run
 from careof.studies import Table
 from careof.studies import _micromobility_words as words
-from careof.studies._mean import Mean
+from careof.studies._micromobility_instants import cell, following, mean, seconds
 from careof.studies._micromobility_runs import (
     ASSUMPTION,
     BUFFER,
@@ -122,15 +122,15 @@ def watch(of: Look, progress: Watcher | None = None) -> Watched:
     spans = [*pairwise(begun), (begun[-1], float("inf"))]
     expired = _times(events, "timeout", "correspondent")
     acks = _times(events, "segment-received", "correspondent")
-    with_timeout = [(at, first) for at, until in spans if (first := _next(expired, at)) < until]
+    with_timeout = [(at, first) for at, until in spans if (first := following(expired, at)) < until]
     dropped = events.filter(pc.and_(pc.equal(events["kind"], "packet-dropped"), pc.equal(events["cause"], "link-down")))
     lost = pc.sum(pc.ends_with(pc.cast(dropped["link"], "string"), ".down")).as_py() or 0
     delivered = events.filter(pc.equal(events["kind"], "data-delivered"))
     known = [int(one) for one in delivered["delivered_bytes"].to_pylist()]
-    when = _seconds(delivered)
+    when = seconds(delivered)
 
     def mean_from(what: Sequence[float]) -> float:
-        return _mean([_next(what, at) - at for at, until in spans if _next(what, at) < until])
+        return mean([following(what, at) - at for at, until in spans if following(what, at) < until])
 
     def resumed(at: float) -> float:
         before = bisect_left(when, at)
@@ -147,13 +147,13 @@ def watch(of: Look, progress: Watcher | None = None) -> Watched:
         ready_s=mean_from(confirmed),
         heard_s=mean_from(_times(data, "segment-received", "mobile-1")),
         timeouts=int(flow["timeouts"]) / count,
-        expired_s=_mean([first - at for at, first in with_timeout]),
-        restarted_s=_mean([acks[bisect_left(acks, first) - 1] - at for at, first in with_timeout]),
+        expired_s=mean([first - at for at, first in with_timeout]),
+        restarted_s=mean([acks[bisect_left(acks, first) - 1] - at for at, first in with_timeout]),
         slow_starts=_slow_starts(events) / count,
         duplicates=int(flow["network_duplicates"]) / count,
         duplicate_acks=int(flow["duplicate_acks"]) / count,
         needless=int(flow["unnecessary_retransmissions"]) / count,
-        resumed_s=_mean([one for at in begun if (one := resumed(at)) < float("inf")]),
+        resumed_s=mean([resumed(at) for at in begun]),
     )
 
 
@@ -169,20 +169,7 @@ def _times(events: pa.Table, kind: str, node: str, cause: str | None = None) -> 
     is_it = pc.and_(pc.equal(events["kind"], kind), pc.equal(events["node"], node))
     if cause is not None:
         is_it = pc.and_(is_it, pc.equal(events["cause"], cause))
-    return _seconds(events.filter(is_it))
-
-
-def _seconds(events: pa.Table) -> list[float]:
-    return [instant / 1e9 for instant in events["time_ns"].to_pylist()]
-
-
-def _next(instants: Sequence[float], at: float) -> float:
-    position = bisect_left(instants, at)
-    return instants[position] if position < len(instants) else float("inf")
-
-
-def _mean(values: Sequence[float]) -> float:
-    return Mean.of(values).value if values else float("inf")
+    return seconds(events.filter(is_it))
 
 
 _COLUMNS: tuple[tuple[str, Callable[[Watched], float], int], ...] = (
@@ -202,10 +189,6 @@ _COLUMNS: tuple[tuple[str, Callable[[Watched], float], int], ...] = (
 
 def table(watched: Sequence[Watched]) -> Table:
     """The runs that are shown, and how to open each."""
-
-    def shown(value: float, digits: int) -> str:
-        return "-" if value == float("inf") else f"{value:.{digits}f}"
-
     by = {one.of: one for one in watched}
     lines = [
         [
@@ -213,7 +196,7 @@ def table(watched: Sequence[Watched]) -> Table:
             one.of.sender.name,
             one.of.scheme.name,
             f"{one.of.assumption.least_rto_ms / 1e3:g}",
-            *(shown(value(one), digits) for _, value, digits in _COLUMNS),
+            *(cell(value(one), digits) for _, value, digits in _COLUMNS),
             f"`{one.of.download.settings()}`",
         ]
         for one in (by[Look(*what)] for what in SHOWN)
