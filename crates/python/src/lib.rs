@@ -24,7 +24,7 @@ use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::sweep::{NativeGridError, PyCrew, PyGrid};
+use crate::sweep::{NativeGridError, PyCrew, PyGrid, sweep_rows};
 use crate::world::{World, WorldError, WorldName};
 
 create_exception!(
@@ -403,6 +403,7 @@ fn _careof(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(check, module)?,
         wrap_pyfunction!(check_world, module)?,
+        wrap_pyfunction!(sweep_rows, module)?,
         wrap_pyfunction!(overview, module)?,
         wrap_pyfunction!(kernel_edition, module)?,
         wrap_pyfunction!(prepare, module)?,
