@@ -25,7 +25,7 @@ use nix::errno::Errno;
 use crate::agents::{AgentThread, setup};
 use crate::application::{self, ApplicationConfig, Worker};
 use crate::books::{BookedFlow, Books, Multipath};
-use crate::director::{DirectedFlow, Director, Journey, Outcome, schedule};
+use crate::director::{DirectedFlow, Director, Journey, Outcome};
 use crate::domain::Domain;
 use crate::error::WorldError;
 use crate::live::Live;
@@ -39,6 +39,7 @@ use crate::refusal::refuse_what_linux_cannot;
 use crate::relay::{self, RelayPlan, Splitter};
 use crate::report::Report;
 use crate::sampler::Sampler;
+use crate::steps::schedule;
 use crate::tcp::{
     KernelChoice, choose, refuse_missing_congestion, refuse_missing_of_relay, sysctls_of_hosts,
 };
