@@ -15,9 +15,9 @@
 //!   the timeouts after it more, not fewer.
 //! - **For how long.** As long as the flow loses nothing by it. The product is right for a
 //!   path of a constant rate that the flow has to itself. Where the rate varies, where others are in the queue, or where the round trip is longer than
-//!   thought, the same window starves the flow. So the bound is tried: at first the window is twice as large, until one such window brings no more than the one before,
-//!   and what arrives then is the measure. When under the bound itself a whole window less has arrived than that, or than what the flow has had on the path
-//!   on average, the bound has shown that it costs something. It opens for the rest of the path's use, by as much as is acknowledged, and the sender's own
+//!   thought, the same window starves the flow. So the bound is tried: when the flow has settled under it, which is when one window brings no more than
+//!   the one before, it is twice as large until that is so again, and what arrives then is the measure. When under the bound itself a whole window less has arrived
+//!   than that, or than what the flow has had on the path on average, the bound has shown that it costs something. It opens for the rest of the path's use, by as much as is acknowledged, and the sender's own
 //!   control decides. So does a pause of the sender.
 //! - **After a replay** what the path takes was measured, whatever was said ([`crate::Replay`]): the window is that, half as much again and ten packets,
 //!   which wait for the path at the agent, and what is on its way between there and the sender. That holds through a row of handovers, and
@@ -123,20 +123,31 @@ struct Delivery {
 /// Whether the bound costs the flow something on the path in use.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trial {
+    stage: Stage,
     /// Where the data begin that have come by the path in use.
     begin: Option<SeqNumber>,
     /// When the first and the latest of them were acknowledged.
     span: Option<(Instant, Instant)>,
     /// What has arrived between these, bytes, duplicates included.
     bytes: u64,
-    /// The window under way while the bound is wide: when it began, and bytes.
+    /// The window under way while something is measured: when it began, and bytes.
     turn: Option<(Instant, u64)>,
     /// What the one before brought, bytes a second.
     last_turn: u64,
-    /// What arrived while the bound was wide, bytes a second.
-    reference: Option<u64>,
     /// How much less has arrived under the bound, bytes.
     missing: u64,
+}
+
+/// How far a [`Trial`] has come.
+#[derive(Clone, Copy, Debug, Default)]
+enum Stage {
+    /// Under the bound, what was too much drains.
+    #[default]
+    Settling,
+    /// The bound is twice as large, to see what arrives then.
+    Wide,
+    /// Under the bound, when so many bytes a second had arrived before.
+    Held { reference: u64 },
 }
 
 /// Bytes a second.
@@ -148,15 +159,15 @@ fn per_second(bytes: u64, span: Duration) -> u64 {
 impl Trial {
     /// The bound is twice as large as it is to be.
     const fn is_wide(&self) -> bool {
-        self.reference.is_none()
+        matches!(self.stage, Stage::Wide)
     }
 
     /// More has arrived, `bytes`, under a window of `bound` bytes, or twice that ([`Self::is_wide`]), if `theirs`, the receiver's own or what is left of it
-    /// by another agent, is larger: otherwise nothing can be told. Returns whether the bound has shown that it costs something.
+    /// by another agent, is no smaller: otherwise nothing can be told. Returns whether the bound has shown that it costs something.
     fn note(&mut self, now: Instant, bytes: u64, bound: u64, theirs: u64) -> bool {
         let in_force = if self.is_wide() { 2 * bound } else { bound };
         if theirs < in_force {
-            *self = Self { begin: self.begin, reference: self.reference, ..Self::default() };
+            *self = Self { stage: self.stage, begin: self.begin, ..Self::default() };
             return false;
         }
         let Some((first, latest)) = self.span else {
@@ -165,35 +176,48 @@ impl Trial {
         };
         self.span = Some((first, now));
         self.bytes = self.bytes.saturating_add(bytes);
-        let Some(reference) = self.reference else {
-            self.measure_reference(now, bytes, 2 * bound);
-            return false;
-        };
-        let mean = per_second(self.bytes, now.saturating_duration_since(first));
-        let passed = now.saturating_duration_since(latest).as_nanos();
-        let due = u128::from(reference.max(mean)) * passed / 1_000_000_000;
-        let due = u64::try_from(due).unwrap_or(u64::MAX);
-        self.missing = self.missing.saturating_add(due).saturating_sub(bytes);
-        self.missing > bound
+        match self.stage {
+            Stage::Settling => {
+                if self.steady(now, bytes, in_force).is_some() {
+                    self.stage = Stage::Wide;
+                    (self.turn, self.last_turn) = (None, 0);
+                }
+                false
+            }
+            Stage::Wide => {
+                if let Some(reference) = self.steady(now, bytes, in_force) {
+                    self.stage = Stage::Held { reference };
+                }
+                false
+            }
+            Stage::Held { reference } => {
+                let mean = per_second(self.bytes, now.saturating_duration_since(first));
+                let passed = now.saturating_duration_since(latest).as_nanos();
+                let due = u128::from(reference.max(mean)) * passed / 1_000_000_000;
+                let due = u64::try_from(due).unwrap_or(u64::MAX);
+                self.missing = self.missing.saturating_add(due).saturating_sub(bytes);
+                self.missing > bound
+            }
+        }
     }
 
-    /// One window of `wide` bytes after the other is timed, until one brings no more than the one before: a sender in slow start has come to its
-    /// window or to what the path carries.
-    fn measure_reference(&mut self, now: Instant, bytes: u64, wide: u64) {
+    /// One window after the other is timed, until one brings no more than the one before, which is returned, in bytes a second: a sender in slow start has come to
+    /// its window, or to what the path carries.
+    fn steady(&mut self, now: Instant, bytes: u64, window: u64) -> Option<u64> {
         let Some((since, so_far)) = self.turn else {
             self.turn = Some((now, 0));
-            return;
+            return None;
         };
         let arrived = so_far + bytes;
         let lasted = now.saturating_duration_since(since);
         self.turn = Some((since, arrived));
-        if arrived < wide || lasted.is_zero() {
-            return;
+        if arrived < window || lasted.is_zero() {
+            return None;
         }
         let rate = per_second(arrived, lasted);
         self.turn = Some((now, 0));
         let last = core::mem::replace(&mut self.last_turn, rate);
-        self.reference = (rate <= last).then_some(last);
+        (rate <= last).then_some(last)
     }
 }
 
@@ -541,6 +565,10 @@ mod tests {
     const BOUND: u64 = 10 * SEGMENT;
     const THEIRS: u64 = 1 << 20;
 
+    fn is_held(trial: &Trial) -> bool {
+        matches!(trial.stage, Stage::Held { .. })
+    }
+
     /// After how many segments that arrive at such distances, one behind the other, the bound is given up.
     fn given_up(
         trial: &mut Trial,
@@ -557,18 +585,18 @@ mod tests {
     fn a_bound_under_which_as_much_arrives_stays() {
         let (mut trial, mut now) = (Trial::default(), Instant::ZERO);
         assert_eq!(given_up(&mut trial, &mut now, [1_000; 100_000]), None);
-        assert!(!trial.is_wide());
+        assert!(is_held(&trial));
     }
 
     #[test]
     fn a_bound_under_which_a_tenth_less_arrives_goes_after_ten_windows() {
         let (mut trial, mut now) = (Trial::default(), Instant::ZERO);
-        // Two windows of twice the bound tell how much arrives.
-        let wide = (0..100).position(|_| {
+        // Two windows of the bound, and two of twice that tell how much arrives.
+        let wide = (0..200).position(|_| {
             given_up(&mut trial, &mut now, [900]);
-            !trial.is_wide()
+            is_held(&trial)
         });
-        assert_eq!(wide, Some(41));
+        assert_eq!(wide, Some(62));
         let after = given_up(&mut trial, &mut now, [1_000; 1_000]).expect("it costs something");
         assert!((90..=115).contains(&after), "{after}");
     }
@@ -592,9 +620,11 @@ mod tests {
     fn a_sender_in_slow_start_is_not_taken_for_the_path() {
         let (mut trial, mut now) = (Trial::default(), Instant::ZERO);
         for us in [8_000, 4_000, 2_000, 1_000] {
-            assert_eq!(given_up(&mut trial, &mut now, [us; 25]), None);
-            assert!(trial.is_wide(), "{us}");
+            assert_eq!(given_up(&mut trial, &mut now, [us; 12]), None);
+            assert!(matches!(trial.stage, Stage::Settling), "{us}");
         }
+        assert_eq!(given_up(&mut trial, &mut now, [1_000; 20]), None);
+        assert!(trial.is_wide());
     }
 
     #[test]
@@ -605,6 +635,6 @@ mod tests {
             now += Duration::from_micros(us);
             assert!(!trial.note(now, SEGMENT, BOUND, BOUND - 1), "{us}");
         }
-        assert!(!trial.is_wide());
+        assert!(is_held(&trial));
     }
 }
