@@ -18,7 +18,8 @@
 //!   thought, the same window starves the flow. So the bound is tried: when the flow has settled under it, which is when one window brings no more than
 //!   the one before, it is twice as large until that is so again, and what arrives then is the measure. When under the bound itself a whole window less has arrived
 //!   than that, or than what the flow has had on the path on average, the bound has shown that it costs something. It opens for the rest of the path's use, by as much as is acknowledged, and the sender's own
-//!   control decides. So does a pause of the sender.
+//!   control decides. So does a pause of the sender. A window that comes in no larger than four times the bound is left as it is: its receiver, or the agent at the
+//!   path's other end, holds the flow back already.
 //! - **After a replay** what the path takes was measured, whatever was said ([`crate::Replay`]): the window is that, half as much again and ten packets,
 //!   which wait for the path at the agent, and what is on its way between there and the sender. That holds through a row of handovers, and
 //!   afterwards opens by as much as is acknowledged: a sender whose congestion window is larger would send all the difference at once.
@@ -162,14 +163,20 @@ impl Trial {
         matches!(self.stage, Stage::Wide)
     }
 
-    /// More has arrived, `bytes`, under a window of `bound` bytes, or twice that ([`Self::is_wide`]), if `theirs`, the receiver's own or what is left of it
-    /// by another agent, is no smaller: otherwise nothing can be told. Returns whether the bound has shown that it costs something.
+    /// Whether a window that comes in is the receiver's own, and large. If not, the receiver holds the flow back itself, or another agent does, whose trial a second
+    /// bound would spoil. That one tries twice its bound, and may take the round trip for twice as long.
+    const fn can_tell(theirs: u64, bound: u64) -> bool {
+        theirs > 4 * bound
+    }
+
+    /// More has arrived, `bytes`, under a window of `bound` bytes, or twice that ([`Self::is_wide`]), where `theirs` came in. Returns whether the bound has shown
+    /// that it costs something.
     fn note(&mut self, now: Instant, bytes: u64, bound: u64, theirs: u64) -> bool {
-        let in_force = if self.is_wide() { 2 * bound } else { bound };
-        if theirs < in_force {
-            *self = Self { stage: self.stage, begin: self.begin, ..Self::default() };
+        if !Self::can_tell(theirs, bound) {
+            *self = Self { begin: self.begin, ..Self::default() };
             return false;
         }
+        let in_force = if self.is_wide() { 2 * bound } else { bound };
         let Some((first, latest)) = self.span else {
             self.span = Some((now, now));
             return false;
@@ -356,17 +363,19 @@ fn advertise(
 
 /// What of a window may be advertised for the data that go `of`.
 fn allowed(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards, ack: SeqNumber, window: u16) -> u16 {
-    let Some((scale, limit)) = flow.stream(of).scale.zip(limit(cx, flow, state, of)) else { return window };
+    let Some(scale) = flow.stream(of).scale else { return window };
+    let Some(limit) = limit(cx, flow, state, of, u64::from(window) << scale) else { return window };
     let edge = ack.plus(limit);
     let edge = flow.stream(of).told_edge.map_or(edge, |furthest| furthest.later(edge));
     let units = edge.bytes_since(ack).div_ceil(1 << scale);
     window.min(u16::try_from(units).unwrap_or(u16::MAX))
 }
 
-/// The most that the path and the way behind it should hold.
-fn limit(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<u32> {
+/// The most that the path and the way behind it should hold, where `theirs` is the window as it came here.
+fn limit(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards, theirs: u64) -> Option<u32> {
     let Edge { trial, taken, .. } = state.edge(of);
     let told = bound_as_told(cx, flow, state, of);
+    let told = told.filter(|bound| !is_tried(cx) || Trial::can_tell(theirs, (*bound).into()));
     let is_wide = trial.is_wide() && is_tried(cx);
     let told = told.map(|bound| if is_wide { bound.saturating_mul(2) } else { bound });
     [told, taken.map(|taken| taken.bytes)].into_iter().flatten().min()
@@ -628,13 +637,13 @@ mod tests {
     }
 
     #[test]
-    fn under_a_smaller_window_of_the_receiver_nothing_is_judged() {
+    fn under_a_window_that_another_one_has_cut_nothing_is_judged() {
         let (mut trial, mut now) = (Trial::default(), Instant::ZERO);
         assert_eq!(given_up(&mut trial, &mut now, [1_000; 100]), None);
         for us in [1_000, 10_000, 100_000] {
             now += Duration::from_micros(us);
-            assert!(!trial.note(now, SEGMENT, BOUND, BOUND - 1), "{us}");
+            assert!(!trial.note(now, SEGMENT, BOUND, 4 * BOUND), "{us}");
         }
-        assert!(is_held(&trial));
+        assert!(matches!(trial.stage, Stage::Settling));
     }
 }
