@@ -1060,3 +1060,30 @@ fn a_mobile_node_that_goes_back_to_the_link_it_is_registered_by_is_reached_there
             80  > release 1000+1000",
     );
 }
+
+/// The mobile node has said that the old path delivers, and each path has a copy of everything.
+#[test]
+fn nothing_is_owed_when_copies_begin_to_come_by_another_path_or_cease() {
+    let mut script = home_agent(Replay::DEFAULT);
+    script.run(
+        "    0  path 1 rate 1000 rtt 100
+             0  syn
+             0  from mobile ack 0              -> pass
+            10  for mobile 0+1000              -> pass keep
+            20  path 1 rate 1000 rtt 100 beside 2 rate 1000 rtt 100 alive
+          3000  path 2 rate 1000 rtt 100
+          6000  wait
+                = kept 1",
+    );
+    // Of a path that is lost and replaced everything is owed as ever, whoever keeps its binding.
+    home_agent(Replay::DEFAULT).run(
+        "    0  path 1 rate 1000 rtt 100
+             0  syn
+             0  from mobile ack 0              -> pass
+            10  for mobile 0+1000              -> pass keep
+            20  path 1 rate 1000 rtt 100 beside 2 rate 1000 rtt 100 lost
+            20  > release 0+1000
+          3000  path 2 rate 1000 rtt 100
+          6000  wait",
+    );
+}

@@ -259,6 +259,46 @@ fn default_assists_deliver_no_less_than_none_after_soft_handovers() {
     }
 }
 
+/// A window of what the path holds starves a flow whose acknowledgements share their way with other data: they come late.
+#[test]
+fn an_upload_is_not_worse_off_on_a_slower_path_that_it_shares() {
+    let old = "{ rate = \"20 Mbit/s\", delay = \"100 ms\" }";
+    let style = "style = \"make-before-break\"\noverlap = \"1 s\"";
+    let new = "{ rate = \"3 Mbit/s\", delay = \"3 ms\" }";
+    let text = scenario([old, new], style, ("mobile", "correspondent"), "cubic");
+    let text = text.replace("delay = \"10 ms\"", "delay = \"2 ms\"");
+    let other = "[[flow]]\nname = \"other\"\nfrom = \"correspondent\"\nto = \"mobile\"\nkind = \"paced\"\nrate = \"256 kbit/s\"\nmessage = \"1200 B\"\n";
+    let text = format!("{text}{other}");
+    let in_all = |assist| {
+        let phases = PHASES_MS.iter();
+        phases.map(|phase| delivered_within(40_000, &text, assist, 8_000 + phase)).sum::<u64>()
+    };
+    let [with, without] = ["default", "none"].map(in_all);
+    assert!(with as f64 >= 0.98 * without as f64, "{with} bytes with assists, {without} without{text}");
+}
+
+/// While the home agent keeps both bindings the faster path carries everything.
+#[test]
+fn a_download_is_not_worse_off_while_copies_come_by_a_slow_path_as_well() {
+    let [fast, slow] = ["2 Mbit/s\", delay = \"10 ms", "60 kbit/s\", delay = \"3 ms"]
+        .map(|of| format!("{{ rate = \"{of}\", queue = \"50 packets\" }}"));
+    let style = "style = \"make-before-break\"";
+    for congestion in ["cubic", "reno", "bbr"] {
+        let text = scenario([&fast, &slow], style, ("correspondent", "mobile"), congestion);
+        let text = text.replace("[mobility]\n", "[mobility]\nsimultaneous_bindings = true\n");
+        let text = text.replace("delay = \"10 ms\" }\n[mobility]", "delay = \"100 ms\" }\n[mobility]");
+        let in_all = |assist| {
+            let phases = PHASES_MS.iter();
+            phases.map(|phase| delivered_within(30_000, &text, assist, 10_000 + phase)).sum::<u64>()
+        };
+        let [with, without] = ["default", "none"].map(in_all);
+        assert!(
+            with as f64 >= LEAST * without as f64,
+            "{congestion}: {with} bytes with assists, {without} without{text}"
+        );
+    }
+}
+
 /// Shifts of a handover in which the survey looks how much chance decides, ms.
 const SHIFTS_MS: [u64; 20] =
     [0, 7, 14, 21, 28, 35, 42, 49, 56, 63, 70, 77, 84, 91, 98, 105, 112, 119, 126, 133];

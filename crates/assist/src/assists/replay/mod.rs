@@ -52,7 +52,7 @@ use crate::flow_table::{FlowTable, Followed};
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{DropReason, Fate, Place, Verdict, Wake, Which};
+use crate::{DropReason, Fate, Place, Towards, Verdict, Wake, Which};
 
 use rules::Rules;
 use state::State;
@@ -123,6 +123,7 @@ impl Assist for ReplayAssist {
                 state.patience = None;
                 cx.timers.stop(Owner::Flow(flow.key), Wake::Patience);
             }
+            PathEvent::Copies { .. } => owed::on_copies(cx, flow, state, &rules),
             PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
         }
     }
@@ -139,7 +140,9 @@ impl Assist for ReplayAssist {
     }
 
     fn on_mobile_path(&mut self, cx: &mut Context<'_>, mobile: IpAddr, event: &PathEvent) {
-        if matches!(event, PathEvent::Lost | PathEvent::Usable(_)) {
+        let is_of_copies =
+            matches!(event, PathEvent::Copies { .. }) && cx.config.place.keeps() == Towards::Mobile;
+        if is_of_copies || matches!(event, PathEvent::Lost | PathEvent::Usable(_)) {
             cx.courses.end(mobile);
         }
     }

@@ -30,7 +30,7 @@ use crate::flow::{Flow, Stream};
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::paths::{self, Usable};
 use crate::timers::Owner;
-use crate::{Place, Wake};
+use crate::{Place, Towards, Wake};
 
 use super::release;
 use super::rules::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
@@ -87,6 +87,13 @@ pub(super) fn on_usable(
     cx.timers.set(Owner::Flow(key), Wake::Patience, cx.now + wait);
     if stream.kept.has_waiting() {
         // The one that ran goes on by the new path.
+        release::join(cx, flow, state, rules);
+    }
+}
+
+/// Copies go by other paths than before: nothing is owed, but what waits goes at the pace of these.
+pub(super) fn on_copies(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules) {
+    if cx.config.place.keeps() == Towards::Mobile && flow.stream(Towards::Mobile).kept.has_waiting() {
         release::join(cx, flow, state, rules);
     }
 }
