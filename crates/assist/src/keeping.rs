@@ -63,6 +63,11 @@ impl Kept {
         }
     }
 
+    /// Whether it has the byte.
+    pub(crate) fn covers(&self, seq: SeqNumber) -> bool {
+        self.seq.is_at_or_before(seq) && self.end.is_after(seq)
+    }
+
     /// Whether it is to be sent on, again or for the first time.
     pub(crate) const fn waits(&self) -> bool {
         !matches!(self.whereabouts, Whereabouts::Sent(_))

@@ -63,7 +63,8 @@ pub(super) fn swallow(
     if is_covered(stream, seq, end, |kept| kept.waits()) {
         return Some(DropReason::HeldAlready);
     }
-    let is_coming = state.patience.is_some_and(|patience| patience.delivers) && drains_soon(stream, state);
+    let delivers = state.patience.is_some_and(|patience| patience.delivers);
+    let is_coming = delivers && !state.has_hole(stream) && drains_soon(stream, state);
     let is_on_its_way = |kept: &Kept| {
         let recently = |at: Instant| now < at + state.grace && !is_missing(stream, state, kept);
         kept.sent().is_none_or(|sent| {
@@ -141,9 +142,11 @@ fn overlaps(kept: &Kept, seq: SeqNumber, end: SeqNumber) -> bool {
 
 /// Whether a packet that was released is known, or has to be taken, for lost.
 fn is_missing(stream: &Stream, state: &State, kept: &Kept) -> bool {
-    let is_first = stream.una.is_some_and(|una| kept.seq.is_at_or_before(una) && kept.end.is_after(una));
+    // A sender without SACK repeats what is missing as soon as what was missing in front of it is acknowledged (RFC 6582).
+    let is_next_hole = state.has_hole(stream) && kept.sent().is_some_and(|sent| !sent.again);
+    let is_first = stream.una.is_some_and(|una| kept.covers(una));
     kept.is_missing
-        || (is_first && state.duplicates >= DUPLICATES)
+        || (is_first && (state.duplicates >= DUPLICATES || is_next_hole))
         || (kept.swallowed && !state.sees_acks(stream))
 }
 

@@ -189,8 +189,12 @@ fn on_answered(
 
 /// What a segment says of how far the direction that is kept has come.
 fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, passing: &Passing<'_>) {
+    let has_sack = flow.may_have_sack();
     let stream = flow.stream_mut(passing.towards.back());
     let Some(una) = stream.una else { return };
+    if passing.seen.is_duplicate_ack && !has_sack {
+        state.behind_hole = stream.next;
+    }
     if duplicates::is_active(cx.now, stream, state) {
         owed::forget_refused(cx.outbox, stream, state);
     }

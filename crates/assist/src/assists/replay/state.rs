@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub(super) may_probe: bool,
     /// Duplicate acknowledgements since the last new one.
     pub(super) duplicates: u8,
+    /// Of a receiver without SACK: the end of what it may have behind a hole.
+    pub(super) behind_hole: Option<SeqNumber>,
     /// The timestamp that the receiver has echoed, as it has said itself.
     pub(super) echoed: Option<u32>,
     /// Without acknowledgements in sight: the lowest sequence number repeated since the last new data, or where the receiver has said
@@ -68,5 +70,10 @@ impl State {
     /// Whether acknowledgements pass here that say how far the direction that is kept is.
     pub(super) const fn sees_acks(&self, stream: &Stream) -> bool {
         stream.una.is_some() && !self.acks_hidden
+    }
+
+    /// Whether the receiver, without SACK, lacks the first byte that is not acknowledged and has something behind it: nobody can tell what.
+    pub(super) fn has_hole(&self, stream: &Stream) -> bool {
+        stream.una.zip(self.behind_hole).is_some_and(|(una, end)| una.is_before(end))
     }
 }
