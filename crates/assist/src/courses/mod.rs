@@ -370,6 +370,11 @@ impl Course {
         self.path.took()
     }
 
+    /// The shortest time that packets took to be acknowledged.
+    pub(crate) fn fastest(&self) -> Option<Duration> {
+        self.path.is_measured().then(|| self.path.round_trip())
+    }
+
     fn patience_for_acks(&self) -> Duration {
         (2 * self.path.round_trip()).max(if self.path.is_measured() { LEAST_TIMEOUT } else { NO_ACKS })
     }

@@ -75,6 +75,7 @@ pub(super) fn on_usable(
     state.is_same_path = usable.from.is_some() && usable.from == usable.to;
     state.may_probe = !state.is_slower;
     state.left_round_trip = usable.old.round_trip;
+    (state.fastest, state.reordering) = (None, Duration::ZERO);
     let is_lost =
         usable.old_is_lost == Some(true) || is_silent(cx.now, cx.config.place, stream, state, usable);
     state.left_is_lost = is_lost;
