@@ -124,6 +124,40 @@ fn what_the_receiver_has_behind_a_hole_is_not_sent_again() {
 }
 
 #[test]
+fn what_a_receiver_without_sack_may_have_behind_a_hole_is_its_senders_to_send_again() {
+    // The duplicate acknowledgement says that something has arrived behind 0+1000, but not what.
+    home_agent(Replay::DEFAULT).run(
+        "    0  syn plain
+             0  from mobile ack 0              -> pass
+            10  for mobile 0+1000              -> pass keep
+            11  for mobile 1000+1000           -> pass keep
+            12  for mobile 2000+1000           -> pass keep
+            60  from mobile ack 0              -> pass
+           900  path 2 lost
+           900  > release 0+1000
+           950  from mobile ack 1000           -> pass
+           960  for mobile 1000+1000 again     -> pass keep
+           990  from mobile ack 3000           -> pass
+                = kept 0",
+    );
+}
+
+#[test]
+fn without_sack_repetitions_of_the_next_hole_pass_while_the_old_path_may_still_deliver() {
+    home_agent(Replay::DEFAULT).run(
+        "    0  syn plain
+             0  from mobile ack 0              -> pass
+            10  for mobile 0+1000              -> pass keep
+            11  for mobile 1000+1000           -> pass keep
+            12  for mobile 2000+1000           -> pass keep
+            60  from mobile ack 0              -> pass
+            70  path 2
+            80  from mobile ack 1000           -> pass
+            81  for mobile 1000+1000 again     -> pass keep",
+    );
+}
+
+#[test]
 fn what_arrives_during_a_replay_waits_behind_it() {
     home_agent(Replay::DEFAULT).run(
         "    0  path 1 rate 1092 rtt 16

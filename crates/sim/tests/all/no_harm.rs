@@ -230,6 +230,29 @@ fn a_flow_is_not_worse_off_where_what_it_has_sent_does_not_fit_the_new_path() {
     }
 }
 
+/// A receiver without SACK has a hole nearly always where a queue overflows, and does not say what it has behind it: whatever goes again of that
+/// makes a duplicate acknowledgement, and its sender takes many of them for reordering.
+#[test]
+fn a_flow_without_sack_is_not_worse_off_where_its_receiver_has_a_hole() {
+    let link = |rate: &str, delay: &str, queue: u32| {
+        format!("{{ rate = \"{rate}\", delay = \"{delay}\", queue = \"{queue} packets\" }}")
+    };
+    let soft = "style = \"make-before-break\"\nqueued = \"drain-late\"";
+    let hard = "style = \"break-before-make\"\ninterruption = \"3 s\"\nqueued = \"drop\"";
+    for (old, new, style, congestion, at) in [
+        (link("200 kbit/s", "1 ms", 100), link("3.6 Mbit/s", "75 ms", 100), soft, "cubic", 46_900),
+        (link("900 kbit/s", "200 ms", 20), link("4 Mbit/s", "3 ms", 50), hard, "reno", 7_744),
+    ] {
+        let text = scenario([&old, &new], style, ("correspondent", "mobile"), congestion);
+        let without_sack = format!("congestion = \"{congestion}\", sack = false");
+        let text = text.replace(&format!("congestion = \"{congestion}\""), &without_sack);
+        let in_all =
+            |assist| PHASES_MS.iter().map(|phase| delivered_after(&text, assist, at + phase)).sum::<u64>();
+        let [with, without] = ["default", "none"].map(in_all);
+        assert!(with as f64 >= LEAST * without as f64, "{with} bytes with assists, {without} without{text}");
+    }
+}
+
 /// Soft handovers between a slow, deeply queued path and a fast one, with nothing known of either.
 #[test]
 fn default_assists_deliver_no_less_than_none_after_soft_handovers() {
