@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from careof import jobs, native
+from careof import text as words
 from careof.errors import CareofError, InputError
 from careof.playground.choices import FILE, WITHOUT, commands, scenario
 from careof.plot.series import heights
@@ -27,6 +28,8 @@ LONGEST_S = 60.0
 """The longest run that the page makes."""
 PATIENCE_S = 3.0
 """Processor time that each of the page's runs may take; a larger scenario is for the command."""
+MEMORY = 128_000_000
+"""Bytes that the events of each of the page's runs may take."""
 _KINDS = ("segment-sent", "segment-received", "timeout", "packet-dropped")
 """What the time-sequence graph is drawn of."""
 
@@ -77,13 +80,13 @@ def _run(text: str, overrides: list[str], is_wanted: Callable[[], bool]) -> Run:
     # What other programs take does not count.
     end = time.thread_time() + PATIENCE_S
 
-    def watch(_now_s: float, _duration_s: float) -> None:
+    def watch(now_s: float, _duration_s: float) -> None:
         if not is_wanted():
             raise AbandonedError("nobody waits for it")
         if time.thread_time() > end:
             raise InputError(
-                f"a run of it takes more than {PATIENCE_S:g} s of processor time",
-                hint="choose lower rates or a shorter duration, or run the file by itself",
+                f"its first {words.seconds(now_s)} take more than {PATIENCE_S:g} s of processor time",
+                hint=f"choose lower rates or a duration below {words.seconds(now_s)}, or run the file by itself",
             )
 
     return jobs.carry_out(_job(text, overrides), watch, None)
@@ -91,7 +94,7 @@ def _run(text: str, overrides: list[str], is_wanted: Callable[[], bool]) -> Run:
 
 def _job(text: str, overrides: list[str]) -> Job:
     job = plan(text, world=SIMULATED, set=overrides, max_capture=MAX_CAPTURE)
-    return job._replace(name=FILE, kinds=_KINDS)
+    return job._replace(name=FILE, kinds=_KINDS, most_memory=MEMORY)
 
 
 def _drawing(runs: list[Run], panels: list[Panel]) -> Drawing:
