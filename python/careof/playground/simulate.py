@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from careof.native import Json
     from careof.playground.choices import Choices
-    from careof.plot.series import Panel
+    from careof.plot.series import CloseUp, Panel
     from careof.runs import Run
 
 LONGEST_S = 60.0
@@ -70,7 +70,8 @@ def _runs(text: str, is_wanted: Callable[[], bool]) -> Json:
         # The flow that waited longest without an assist.
         flow = flows_drawn(runs[0])[0]
         panels = list(threads.map(lambda run: run.plot.time_sequence_panel(flow), runs))
-    drawn, packed = _drawing(runs, panels).packed(level=1)
+        near = list(threads.map(lambda run: run.plot.close_ups()[:1], runs))
+    drawn, packed = _drawing(runs[0].duration_s, panels, near).packed(level=1)
     titles = ["without an assist", f"with {', '.join(str(one['name']) for one in resolved['assists'])}"]
     sides = [_side(title, run) for title, run in zip(titles, runs, strict=False)]
     return {"sides": sides, "drawn": drawn, "curves": packed.block}
@@ -97,12 +98,11 @@ def _job(text: str, overrides: list[str]) -> Job:
     return job._replace(name=FILE, kinds=_KINDS, most_memory=MEMORY)
 
 
-def _drawing(runs: list[Run], panels: list[Panel]) -> Drawing:
+def _drawing(duration_s: float, panels: list[Panel], near: list[list[CloseUp]]) -> Drawing:
     """The graphs beside each other, over the same times and, near the handover, the same sequence numbers."""
     drawing = Drawing()
     places = [drawing.add(panel) for panel in panels]
-    drawing.view("whole run", 0.0, runs[0].duration_s)
-    near = [run.plot.close_ups()[:1] for run in runs]
+    drawing.view("whole run", 0.0, duration_s)
     if all(near):
         from_s, to_s = min(one.from_s for (one,) in near), max(one.to_s for (one,) in near)
         ranges = [heights(panel, one) for panel, (one,) in zip(panels, near, strict=True)]
