@@ -116,14 +116,16 @@ def video_table(films: Sequence[Json]) -> str:
 
 
 def tables(summary: Json) -> list[str]:
-    """What there is of voice, films and histograms, a table each; of many histograms none."""
+    """What there is of voice and films, and the histograms of voice, a table each; of many histograms none."""
     found = []
     if summary.get("voice"):
         found.append(voice_table(summary["voice"]))
     if summary.get("video"):
         found.append(video_table(summary["video"]))
-    if 0 < len(summary.get("histograms", [])) <= MOST_HISTOGRAMS:
-        found.append(histogram_table(summary["histograms"]))
+    calls = {call["flow"] for call in summary.get("voice", [])}
+    histograms = [one for one in summary.get("histograms", []) if one["flow"] in calls]
+    if 0 < len(histograms) <= MOST_HISTOGRAMS:
+        found.append(histogram_table(histograms))
     return found
 
 

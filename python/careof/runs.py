@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -170,6 +171,8 @@ class Job(NamedTuple):
     report: bool = True
     kinds: tuple[str, ...] | None = None
     """The kinds of events that the trace has; None is all."""
+    most_memory: int | None = None
+    """Bytes of events that the run may keep; None is without bound."""
 
 
 def run(
@@ -394,9 +397,13 @@ def unicode(words: str) -> str:
     return words.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+_BUCKET = re.compile(r'\{\n\s*("from_s": .*)\n\s*("to_s": .*)\n\s*("samples": .*)\n\s*\}')
+
+
 def dump(value: Json | list[Json]) -> str:
-    """JSON as careof writes it to files."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    """JSON as careof writes it to files: indented, with a line for each bucket of a histogram."""
+    # Strings have no line breaks of their own.
+    return _BUCKET.sub(r"{ \1 \2 \3 }", json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 
 def write_report_again(run: Run, *, plots: bool = False) -> Path:

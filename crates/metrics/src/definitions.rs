@@ -223,7 +223,7 @@ pub const DEFINITIONS: &[Definition] = &[
         Run,
         "histograms",
         "",
-        "How one-way delays and jitter of flows are spread; there only of flows of which that is measured.",
+        "How one-way delays and jitter are spread: of voice flows, and of the first 32 other directions of data.",
     ),
     define(Run, "handovers", "", "The handovers in order; of many mobile nodes none is listed."),
     define(
@@ -641,10 +641,18 @@ pub const DEFINITIONS: &[Definition] = &[
         Histogram,
         "quantity",
         "",
-        "`delay`: from the sending of a packet to its arrival at the receiver's host. `jitter`: by how much the delay of a packet differs from \
-         that of the packet that arrived before it.",
+        "`delay` of a voice flow: from the sending of a packet to its arrival at the receiver's host. Of another flow, for each segment: from \
+         its first transmission until the receiving application could read its first byte. So the time is in it that the data waited for \
+         retransmissions, also of earlier segments, but not the time before the sender's TCP sent them. Of a program's connection it ends \
+         when the receiver's host has all data so far. `jitter`: by how much the delay of a packet or a segment differs from that of the \
+         one before it.",
     ),
-    define(Histogram, "samples", "", "How many values."),
+    define(
+        Histogram,
+        "samples",
+        "",
+        "How many values. While 16,384 segments of a direction are under way, no further one is measured.",
+    ),
     define(Histogram, "min_s", "s", "The smallest."),
     define(Histogram, "mean_s", "s", "Their mean."),
     define(

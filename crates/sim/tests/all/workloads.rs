@@ -176,7 +176,7 @@ fn the_ready_scenario_of_workloads_is_heard_and_seen() {
     let (summary, _) =
         finish(Simulation::new(scenario, "workloads.toml", 0, Observation::default()).unwrap());
     println!("{}", summary_json(&summary));
-    assert_eq!((summary.voice.len(), summary.video.len(), summary.histograms.len()), (2, 1, 4));
+    assert_eq!((summary.voice.len(), summary.video.len(), summary.histograms.len()), (2, 1, 10));
     for call in &summary.voice {
         assert_eq!(call.packets_sent, summary.flows[0].segments_sent);
         assert_eq!(call.handovers.len(), 2);
