@@ -12,7 +12,7 @@ use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
-    AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, RtpFlow, Side, Topology, WalkStep,
+    AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Player, RtpFlow, Side, Topology, WalkStep,
     Workload, agent, attached_first, client_of, drawn, handovers_of, kind, lay_out, measured_name,
     measured_senders, migrates, names, port, refuse_what_no_world_can, steps, stream, up_of, walk,
     workload_stream,
@@ -472,6 +472,10 @@ fn add_flow(
         multipath: flow.mptcp.is_some().then(|| Multipath { client, server_port: port(id, client.peer()) }),
         connections: 0,
     });
+    if let Traffic::Video(video) = flow.workload {
+        // Of one that never begins nothing else is told.
+        books.enter_player(index, Player::new(video));
+    }
     let senders = measured_senders(&flow.workload);
     let mut connections = Vec::new();
     let stop = flow.stop.map(|stop| Instant::ZERO + stop);

@@ -641,9 +641,7 @@ impl Books {
                 self.log.push(Event::flow_end(at, node(side), trace_flow, detail));
             }
             ApplicationEvent::Quic(event) => self.enter_quic(at, flow, event),
-            ApplicationEvent::Watched(player) => {
-                self.players.insert(flow, *player);
-            }
+            ApplicationEvent::Watched(player) => self.enter_player(flow, *player),
             ApplicationEvent::Voice(VoiceEvent::Sent) => {
                 if let Some(index) = self.measured_sender(flow, Side::Opener) {
                     self.flow_metrics[index].on_voice_sent(at);
@@ -756,6 +754,11 @@ impl Books {
         for _ in 0..count {
             self.flow_metrics[index].on_timeout(of_data.unwrap_or(seq));
         }
+    }
+
+    /// How the player of a film is now.
+    pub(crate) fn enter_player(&mut self, flow: usize, player: Player) {
+        self.players.insert(flow, player);
     }
 
     /// What was seen of films in a run that ends at `end`.
