@@ -94,9 +94,9 @@ impl LinuxRun {
         observation: Observation,
         own: Option<OwnProgram>,
     ) -> Result<Self, WorldError> {
-        let scenario = drawn(scenario, run);
         refuse_what_no_world_can(&scenario)?;
         refuse_what_linux_cannot(&scenario)?;
+        let scenario = drawn(scenario, run);
         refuse_missing(&scenario, own.as_ref())?;
         refuse_missing_own(&scenario, own.as_ref())?;
         let mut choices: Vec<KernelChoice> =

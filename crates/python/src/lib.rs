@@ -251,7 +251,8 @@ impl PyWorld {
         let name = world_name(world)?;
         let seeded: Vec<String> =
             overrides.iter().cloned().chain(seed.map(|seed| format!("seed={seed}"))).collect();
-        let scenario = careof_plan::drawn(parse(path, text, &seeded)?, run);
+        let parsed = parse(path, text, &seeded)?;
+        let scenario = careof_plan::drawn(parsed.clone(), run);
         let scenario_json = scenario.canonical_json();
         let nodes = match capture {
             CaptureWords::All(true) => CaptureNodes::All,
@@ -270,7 +271,7 @@ impl PyWorld {
         let observation = Observation { trace, kinds, capture: request };
         let own = own.map(|(flow, words, environment)| OwnProgram { flow, words, environment });
         let world =
-            py.detach(|| World::new(name, scenario, path, run, observation, own)).map_err(world_error)?;
+            py.detach(|| World::new(name, parsed, path, run, observation, own)).map_err(world_error)?;
         Ok(Self {
             duration_s: world.duration().as_secs_f64(),
             running: Mutex::new(Running {

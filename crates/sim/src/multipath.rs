@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use careof_metrics::{MultipathSummary, PathSummary};
 use careof_mobility::multipath::{
-    Bond, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathChange, PathId, Sending,
+    Bond, BondDrop, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathChange, PathId, Sending,
 };
 use careof_mobility::v4::InterfaceId;
 use careof_plan::{InterfaceIndex, Locator, MultipathPlan, NodeId, OneWayId, PlannedPath, down_of, up_of};
@@ -58,6 +58,12 @@ pub(crate) struct Multipath {
 impl Multipath {
     fn end_at(&self, node: NodeId) -> Option<usize> {
         self.ends.iter().position(|end| end.node == node)
+    }
+
+    /// Why messages about paths had no effect at either end, and how many.
+    pub(crate) fn dropped_messages(&self) -> impl Iterator<Item = (BondDrop, u64)> + '_ {
+        let dropped = |end: &End| BondDrop::ALL.map(|reason| (reason, end.bond.counters().dropped(reason)));
+        self.ends.iter().flat_map(dropped).filter(|(_, count)| *count > 0)
     }
 
     fn path(&self, path: PathId) -> Option<PlannedPath> {

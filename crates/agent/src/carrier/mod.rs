@@ -10,6 +10,7 @@ mod announcements;
 mod assist_actions;
 mod assist_events;
 mod assists;
+mod bond_tally;
 mod bonded_packets;
 mod cluster;
 mod data_plane;

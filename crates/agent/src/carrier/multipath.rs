@@ -19,6 +19,8 @@ use careof_wire::protocol;
 use careof_wire::tunnel::{MultipathHeader, MultipathPayload};
 use careof_wire::udp::UdpHeader;
 
+use super::AgentCounters;
+use super::bond_tally::BondTally;
 use super::cluster::{ClusterSetup, WayToRelay};
 use super::decisions::{path_by, path_to};
 use super::event_queue::EventQueue;
@@ -143,6 +145,10 @@ pub(super) struct Bonds {
     pub(super) unsent: u64,
     /// Messages and packets of nobody's path.
     pub(super) not_ours: u64,
+    /// Packets for a path that had ended before they were put on it.
+    pathless: u64,
+    /// What tunnels counted that have ended.
+    ended: BondTally,
 }
 
 /// The keys of messages about paths, those of the security associations; without any there is nothing to say.
@@ -178,12 +184,21 @@ impl Bonds {
             passed_unseen: 0,
             unsent: 0,
             not_ours: 0,
+            pathless: 0,
+            ended: BondTally::default(),
         })
     }
 
     /// The mobile nodes and their keys are these now. Tunnels go on with other keys; that of a mobile node that is not served any more ends.
     pub(super) fn set_keys(&mut self, keys: BTreeMap<Ipv4Addr, Vec<ClusterKey>>) {
-        self.tied.retain(|home_address, _| keys.contains_key(home_address));
+        let ended = &mut self.ended;
+        self.tied.retain(|home_address, tied| {
+            let is_served = keys.contains_key(home_address);
+            if !is_served {
+                ended.end(&tied.bond);
+            }
+            is_served
+        });
         self.homes.retain(|_, home_address| keys.contains_key(home_address));
         for (home_address, tied) in &mut self.tied {
             if let Some(keys) = keys.get(home_address) {
@@ -340,7 +355,10 @@ impl Bonds {
         for tied in self.tied.values_mut() {
             while let Some(sent) = tied.bond.poll_transmit() {
                 // Gone meanwhile: what was put there is lost, as on any path that ends.
-                let Some(way) = tied.ways.iter().find(|way| way.path == sent.path) else { continue };
+                let Some(way) = tied.ways.iter().find(|way| way.path == sent.path) else {
+                    self.pathless = self.pathless.saturating_add(1);
+                    continue;
+                };
                 let tos = sent.packet.get(1).copied().unwrap_or_default();
                 let len = MultipathHeader::LEN + sent.packet.len();
                 let on_path = way.packet(protocol::GRE, tos, len, |bytes| {
@@ -477,7 +495,10 @@ impl Bonds {
         let (socket, unsent) = (&self.socket, &mut self.unsent);
         for (home_address, tied) in &mut self.tied {
             while let Some((path, bytes)) = tied.bond.poll_message(now) {
-                let Some(way) = tied.ways.iter().find(|way| way.path == path) else { continue };
+                let Some(way) = tied.ways.iter().find(|way| way.path == path) else {
+                    *unsent = unsent.saturating_add(1);
+                    continue;
+                };
                 if way.through.is_some() {
                     self.relayed.push_back(way.message(&bytes));
                     continue;
@@ -535,6 +556,14 @@ impl Bonds {
     /// When to come again.
     pub(super) fn next_timeout(&self, now: Instant) -> Option<Instant> {
         self.tied.values().filter_map(|tied| tied.bond.next_timeout(now)).min()
+    }
+
+    /// Tells what all tunnels have counted, also those that have ended.
+    pub(super) fn count(&self, counters: &mut AgentCounters) {
+        let mut tally = self.ended;
+        self.tied.values().for_each(|tied| tally.add(&tied.bond));
+        tally.count(counters);
+        counters.insert("multipath-packets-pathless".to_owned(), self.pathless);
     }
 
     /// What the tunnels do, with names of interfaces.

@@ -140,6 +140,8 @@ pub struct Bond<P> {
     retired: VecDeque<u32>,
     /// Of each path, the time of sending of the newest message.
     newest: [Option<u64>; MAX_PATHS],
+    /// That of the message that said which key the other end uses: the newest on any path.
+    keyed: Option<u64>,
 }
 
 /// An incarnation; 0 is none.
@@ -169,6 +171,7 @@ impl<P: Clone> Bond<P> {
             heard: None,
             retired: VecDeque::new(),
             newest: [None; MAX_PATHS],
+            keyed: None,
         }
     }
 
@@ -354,9 +357,11 @@ impl<P: Clone> Bond<P> {
         if newest.is_some_and(|newest| stamp.saturating_add(OVERTAKEN) < newest) {
             return Err(BondDrop::Replayed);
         }
-        if newest.is_none_or(|newest| newest <= stamp) {
-            // What the other end uses now it can read, too.
-            *newest = Some(stamp);
+        *newest = (*newest).max(Some(stamp));
+        if self.keyed <= Some(stamp) {
+            // What the other end uses now it can read, too. A message that was longer on its way, over another path perhaps, says
+            // what it used before.
+            self.keyed = Some(stamp);
             self.current = maker;
         }
         if let Some(highest) = feedback.highest {
@@ -392,6 +397,7 @@ impl<P: Clone> Bond<P> {
             }
             self.retired.push_back(former);
             self.newest = [None; MAX_PATHS];
+            self.keyed = None;
             self.dispersion.peer_restarted(now);
             self.resequencer.peer_restarted(now);
             self.counters.restarts = self.counters.restarts.saturating_add(1);

@@ -354,3 +354,37 @@ fn the_key_changes_while_packets_go_on_and_the_old_one_counts_no_more() {
         assert_eq!(pair.home.handle_message(now, None, bytes), Err(BondDrop::NotGenuine));
     }
 }
+
+#[test]
+fn a_message_of_the_old_key_that_another_path_brings_late_does_not_bring_the_old_key_back() {
+    let key = |spi: u32| ClusterKey { spi: Spi(spi), key: spi.to_be_bytes().repeat(4) };
+    let read = |bytes: &[u8]| {
+        let read = ShakeMessage::parse(bytes).unwrap();
+        let ShakeMessage::Feedback(feedback) = read.message else { panic!("no feedback") };
+        (feedback, read.spi)
+    };
+    let mut pair = Pair::new(Scheduler::Auto, &[20, 30]);
+    pair.home.set_keys(vec![key(300), key(301)]);
+    pair.mobile.set_keys(vec![key(300)]);
+    pair.run(5_000, |_, _| {});
+    let by_the_second = |bytes: &&Vec<u8>| {
+        let (feedback, _) = read(bytes);
+        feedback.sender == pair.mobile.incarnation && feedback.path == 1
+    };
+    let late = pair.messages.iter().rfind(by_the_second).unwrap().clone();
+    // The mobile node changes its key. Only the first path brings word of it, and then nothing comes any more.
+    pair.dead = vec![false, true];
+    pair.mobile.set_keys(vec![key(301)]);
+    pair.run(2_000, |_, _| {});
+    pair.dead = vec![true, true];
+    pair.run(100, |_, _| {});
+    pair.messages.clear();
+    let now = pair.home_now();
+    assert_eq!(read(&late).1, Some(Spi(300)));
+    assert_eq!(pair.home.handle_message(now, Some(id(1)), &late), Ok(()));
+    pair.run(3_000, |_, _| {});
+    let of_home = pair.messages.iter().map(|bytes| read(bytes));
+    let of_home = of_home.filter(|(feedback, _)| feedback.sender == pair.home.incarnation);
+    let keys: Vec<_> = of_home.map(|(_, spi)| spi).collect();
+    assert!(!keys.is_empty() && keys.iter().all(|spi| *spi == Some(Spi(301))), "{keys:?}");
+}

@@ -53,15 +53,15 @@ fn on_a_path_that_stays_a_message_takes_propagation_and_serialisation() {
         let (delay, jitter) = (of(&summary, "delay"), of(&summary, "jitter"));
         // What was under way at the end has come to nobody.
         let messages = summary.flows[0].bytes_delivered / 100;
-        assert!(messages > 1690, "{flow} {version}: {messages}");
+        assert!(messages > 1680, "{flow} {version}: {messages}");
         assert_eq!((delay.samples, jitter.samples), (messages, messages - 1), "{flow} {version}");
         // 25 ms of propagation; 100 B and headers of 40 to 120 B at 8 Mbit/s, and at 1 Gbit/s.
-        let range = Duration::from_micros(25_140)..Duration::from_micros(25_225);
+        let range = Duration::from_micros(25_140)..Duration::from_micros(25_230);
         for one in [delay.min, delay.mean] {
             assert!(range.contains(&one.unwrap()), "{flow} {version}: {delay:?}");
         }
-        // A few stood behind a message of an agent, or shared a packet with something else.
-        assert!(delay.max < Some(Duration::from_micros(25_500)), "{flow} {version}: {delay:?}");
+        // Few stood behind a message of an agent, or a packet of the link's MTU, which takes 1.5 ms.
+        assert!(delay.max < Some(Duration::from_millis(27)), "{flow} {version}: {delay:?}");
         assert!(jitter.p99 < Some(Duration::from_micros(40)), "{flow} {version}: {jitter:?}");
     }
 }
