@@ -36,6 +36,8 @@ const LINK: InterfaceId = InterfaceId(1);
 const BATCH: usize = 64;
 /// Batches received in one turn.
 const BATCHES_A_TURN: usize = 8;
+/// Errors of the network about packets, read in one turn.
+const ERRORS_A_TURN: usize = 64;
 /// Changes of the network taken in one turn.
 const CHANGES_A_TURN: usize = 256;
 /// Time to live of what goes on, hops.
@@ -78,6 +80,9 @@ struct Lost {
     not_queued: u64,
     /// Of those passed on: the kernel refused to send them.
     refused: u64,
+    /// Errors that the network told about packets. They are of no use to a relay: the ends of a path find out by themselves whether
+    /// anything comes through.
+    errors: u64,
 }
 
 /// A relay that does not do what it says, for tests and for scenarios with such a one.
@@ -233,6 +238,7 @@ impl RelayCarrier {
             self.flush()?;
         }
         if ready.contains(&PACKETS) {
+            self.take_errors()?;
             self.carry(now)?;
         }
         self.finish_turn()
@@ -293,20 +299,36 @@ impl RelayCarrier {
         });
     }
 
+    /// Takes what the network says about packets: as long as that waits, the socket is ready, and it takes room of what comes in.
+    fn take_errors(&mut self) -> Result<(), Error> {
+        for _ in 0..ERRORS_A_TURN {
+            if self.tunnel.next_error()?.is_none() {
+                break;
+            }
+            self.lost.errors += 1;
+        }
+        Ok(())
+    }
+
     /// From one side to the other.
     fn carry(&mut self, now: Instant) -> Result<(), Error> {
         let Some(mut received) = self.received.take() else { return Ok(()) };
-        let outcome = (0..BATCHES_A_TURN).try_for_each(|_| {
-            if self.is_blocked || self.tunnel.receive_batch(&mut received)? == 0 {
-                return Ok(());
+        let outcome = self.carry_batches(now, &mut received);
+        self.received = Some(received);
+        outcome
+    }
+
+    fn carry_batches(&mut self, now: Instant, received: &mut ReceiveBatch) -> Result<(), Error> {
+        for _ in 0..BATCHES_A_TURN {
+            if self.is_blocked || self.tunnel.receive_batch(received)? == 0 {
+                break;
             }
             for packet in received.packets() {
                 self.pass_on(now, packet.interface, packet.bytes);
             }
-            self.flush()
-        });
-        self.received = Some(received);
-        outcome
+            self.flush()?;
+        }
+        Ok(())
     }
 
     fn pass_on(&mut self, now: Instant, interface: u32, packet: &[u8]) {
@@ -444,7 +466,7 @@ impl RelayCarrier {
     fn counters(&self) -> AgentCounters {
         let mut counters = AgentCounters::new();
         cluster::count_messages(self.relay.counters(), self.unsent, &mut counters);
-        let Lost { malformed, elsewhere, no_link, not_queued, refused } = self.lost;
+        let Lost { malformed, elsewhere, no_link, not_queued, refused, errors } = self.lost;
         let mut add = |name: String, value: u64| {
             counters.insert(name, value);
         };
@@ -457,6 +479,7 @@ impl RelayCarrier {
         add("packets-no-way".to_owned(), no_link);
         add("packets-not-queued".to_owned(), not_queued);
         add("packets-refused".to_owned(), refused);
+        add("errors-received".to_owned(), errors);
         if let Some(wrong) = &self.wrong {
             add("packets-dropped-on-purpose".to_owned(), wrong.dropped);
             add("packets-repeated-on-purpose".to_owned(), wrong.repeated);
