@@ -6,28 +6,28 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use careof_base::{Instant, Probability, RandomStream};
+use careof_base::{Instant, Probability, RandomStream, Randomness};
 use careof_lab::{
     AgentSocket, Clock, Flushed, Netlink, NetlinkMonitor, Outer, ReceiveBatch, SendBatch, TunnelSocket,
 };
 use careof_mobility::multipath::alliance::{
     CLUSTER_PORT, Incoming, Onward, Relay, RelayConfig, RelayDrop, Side,
 };
-use careof_mobility::v4::{InterfaceId, Notice, Prefix};
+use careof_mobility::v4::{InterfaceId, Notice};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use super::alarm::{Alarm, failed};
 use super::assists::Assists;
-use super::cluster::{self, ClusterEvent, place_on};
+use super::cluster::{self, ClusterEvent, Unheard, network_on, place_on};
 use super::decisions::Traffic;
 use super::event_queue::EventQueue;
 use super::interfaces::Interfaces;
 use super::reading::Reading;
 use super::snapshot::left;
 use super::status::{AllyStatus, Overview, RelayStatus};
-use super::{AgentCounters, Device, Error, Hooks, InterfaceStatus, Role, Status, StoreError, hooks};
+use super::{AgentCounters, Device, Error, InterfaceStatus, Role, Status, StoreError};
 
 /// The interface to the cluster, and the one of the link that is lent.
 const CLUSTER: InterfaceId = InterfaceId(0);
@@ -40,8 +40,6 @@ const BATCHES_A_TURN: usize = 8;
 const ERRORS_A_TURN: usize = 64;
 /// Changes of the network taken in one turn.
 const CHANGES_A_TURN: usize = 256;
-/// Time to live of what goes on, hops.
-const TTL: u8 = 64;
 
 /// This host as a relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +142,7 @@ pub(super) struct RelayCarrier {
     pub(super) events: EventQueue<ClusterEvent>,
     lost: Lost,
     unsent: u64,
+    unheard: Unheard,
     /// Packets that came, by whichever tunnel.
     came: u64,
     /// To mobile nodes, and from them.
@@ -153,11 +152,10 @@ pub(super) struct RelayCarrier {
 }
 
 impl RelayCarrier {
-    pub(super) fn open(setup: RelaySetup, clock: Clock, hooks: Hooks) -> Result<Self, Error> {
+    pub(super) fn open(setup: RelaySetup, clock: Clock, mut random: Randomness) -> Result<Self, Error> {
         check(&setup)?;
         let now = clock.now();
-        let time_of_day = hooks.time_of_day.map(hooks::Reading);
-        let mut relay = Relay::new(now, setup.config.clone(), hooks::nanoseconds(time_of_day.as_ref()));
+        let mut relay = Relay::new(now, setup.config.clone(), random.next_u64());
         // Nothing is lent before the host was looked at.
         relay.set_outside(now, None);
         relay.set_cluster(now, None);
@@ -181,6 +179,7 @@ impl RelayCarrier {
             events: EventQueue::default(),
             lost: Lost::default(),
             unsent: 0,
+            unheard: Unheard::default(),
             came: 0,
             passed_on: [Traffic::default(); 2],
             wrong: None,
@@ -281,9 +280,7 @@ impl RelayCarrier {
         if self.reading.note(now, outcome).is_none() {
             return;
         }
-        let place = place_on(&self.interfaces, CLUSTER);
-        let place = place.map(|(_, address, length)| (address, Prefix::new(address, length)));
-        self.relay.set_cluster(now, place);
+        self.relay.set_cluster(now, network_on(&self.interfaces, CLUSTER));
         let outside = place_on(&self.interfaces, LINK).map(|(_, address, _)| address);
         if outside != self.relay.outside() {
             self.relay.set_outside(now, outside);
@@ -291,11 +288,9 @@ impl RelayCarrier {
     }
 
     fn take_messages(&mut self, now: Instant) {
-        let Some(index) = self.interfaces.index_of(CLUSTER).filter(|_| !self.is_gone()) else {
-            return cluster::drain(&self.socket);
-        };
-        cluster::receive(&self.socket, index, |source, payload| {
-            self.relay.handle_message(now, source, payload);
+        let index = self.interfaces.index_of(CLUSTER).filter(|_| !self.is_gone());
+        cluster::receive(&self.socket, index, &mut self.unheard, |source, ttl, payload| {
+            self.relay.handle_message(now, source, ttl, payload);
         });
     }
 
@@ -346,10 +341,11 @@ impl RelayCarrier {
             entry: outer.source,
             source: inner.source,
             destination: inner.destination,
+            ttl: outer.ttl,
             len: u32::try_from(payload.len()).unwrap_or(u32::MAX),
         };
         // Why it is refused is counted there.
-        let Ok(Onward { side, entry, exit }) = self.relay.switch(now, &incoming) else { return };
+        let Ok(Onward { side, entry, exit, ttl }) = self.relay.switch(now, &incoming) else { return };
         if self.wrong.as_mut().is_some_and(Wrong::drops) {
             return;
         }
@@ -360,7 +356,7 @@ impl RelayCarrier {
             destination: exit,
             protocol: protocol::IP_IN_IP,
             tos: outer.tos,
-            ttl: TTL,
+            ttl,
             dont_fragment: false,
             interface: Some(index),
         };
@@ -465,7 +461,7 @@ impl RelayCarrier {
 
     fn counters(&self) -> AgentCounters {
         let mut counters = AgentCounters::new();
-        cluster::count_messages(self.relay.counters(), self.unsent, &mut counters);
+        cluster::count_messages(self.relay.counters(), self.unsent, self.unheard, &mut counters);
         let Lost { malformed, elsewhere, no_link, not_queued, refused, errors } = self.lost;
         let mut add = |name: String, value: u64| {
             counters.insert(name, value);
