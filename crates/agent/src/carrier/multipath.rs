@@ -7,13 +7,13 @@ use std::sync::Arc;
 use careof_assist::PathId as AssistPath;
 use careof_base::{Instant, Randomness};
 use careof_lab::{AgentSocket, Error, Outer, OutgoingDatagram};
-use careof_mobility::PathProperties;
 use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::multipath::{
     Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathAccount, PathChange,
     PathConfig, PathId, ReplayConfig, ResequencerConfig, Rules, Scheduler,
 };
 use careof_mobility::v4::{HomeAgent, InterfaceId, MobileNode, SecurityAssociation};
+use careof_mobility::{PathProperties, PathState};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use careof_wire::tunnel::{MultipathHeader, MultipathPayload};
@@ -317,9 +317,11 @@ impl Bonds {
             }
         }
         for way in &ways {
-            tied.bond.set_path(now, way.path, way.config);
             if way.through.is_none() {
+                tied.bond.set_path(now, way.path, way.config);
                 self.homes.insert(way.there, home_address);
+            } else {
+                tied.bond.set_path_to_prove(now, way.path, way.config);
             }
         }
         tied.ways = ways;
@@ -516,11 +518,16 @@ impl Bonds {
                 }
             }
             while let Some(event) = tied.bond.poll_event() {
-                if let BondEvent::Path { path, change } = event
+                let news = match event {
+                    BondEvent::Path { path, change } => Some((path, change == PathChange::Back)),
+                    BondEvent::Proven { path } => Some((path, true)),
+                    BondEvent::PeerRestarted => None,
+                };
+                if let Some((path, works)) = news
                     && let Some(way) = tied.ways.iter().find(|way| way.path == path && way.through.is_some())
                     && let Some((interface, _)) = way.interface
                 {
-                    self.relay_news.push((interface, change == PathChange::Back));
+                    self.relay_news.push((interface, works));
                 }
                 self.events.push(now, MultipathEvent { home_address: *home_address, event });
             }
@@ -530,6 +537,17 @@ impl Bonds {
     /// Mobile node: by the interfaces that stand for relays, whether something comes through them since that was last taken.
     pub(super) fn take_relay_news(&mut self) -> Vec<(InterfaceId, bool)> {
         std::mem::take(&mut self.relay_news)
+    }
+
+    /// Whether something comes by a path that leads through no relay.
+    pub(super) fn has_path_without_relay(&self) -> bool {
+        self.tied.values().any(|tied| {
+            let mut own = tied.ways.iter().filter(|way| way.through.is_none());
+            own.any(|way| {
+                let path = tied.bond.dispersion().path(way.path);
+                path.is_some_and(|path| path.state() == PathState::Alive)
+            })
+        })
     }
 
     /// From now on what is passed on is kept for [`Bonds::poll_passed_on`].
