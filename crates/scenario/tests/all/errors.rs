@@ -49,7 +49,7 @@ fn what_is_wrong_alike_in_many_tables_is_said_once_with_the_lines() {
     let said = added(&many);
     assert_eq!(said.matches("found \"away\"").count(), 1, "{said}");
     assert!(
-        said.contains("handover.1.queued") && said.contains("also in line 22, 27, 32 and 1 more"),
+        said.contains("handover.1.queued") && said.contains("also in line 23, 28, 33 and 1 more"),
         "{said}"
     );
 }
