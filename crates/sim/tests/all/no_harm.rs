@@ -253,6 +253,21 @@ fn a_flow_without_sack_is_not_worse_off_where_its_receiver_has_a_hole() {
     }
 }
 
+/// What a link delivers late is not lost, and its varying delays are no queue: a replay behind which a sender goes on would hold it back for as long as it
+/// sends.
+#[test]
+fn a_download_is_not_worse_off_a_minute_after_a_handover_to_a_link_that_reorders() {
+    let old = "{ rate = \"470 kbit/s\", delay = \"20 ms\" }";
+    let new = "{ rate = \"3 Mbit/s\", delay = \"40 ms\", rate_up = \"380 kbit/s\", delay_up = \"80 ms\", queue = \"20 packets\", jitter = { spread = \"32 ms\", reorder = true } }";
+    let style = "style = \"break-before-make\"\ninterruption = \"0 ms\"";
+    let text = scenario([old, new], style, ("correspondent", "mobile"), "cubic");
+    let in_all = |assist| {
+        PHASES_MS.iter().map(|phase| delivered_within(60_000, &text, assist, 20_000 + phase)).sum::<u64>()
+    };
+    let [with, without] = ["default", "none"].map(in_all);
+    assert!(with as f64 >= LEAST * without as f64, "{with} bytes with assists, {without} without");
+}
+
 /// Soft handovers between a slow, deeply queued path and a fast one, with nothing known of either.
 #[test]
 fn default_assists_deliver_no_less_than_none_after_soft_handovers() {
