@@ -36,6 +36,8 @@ pub(crate) struct Kept {
     pub(crate) passed_at: Option<Instant>,
     /// A repetition of it by its sender was kept from going on since it was sent.
     pub(crate) swallowed: bool,
+    /// How often it was sent from here, up to 255.
+    pub(crate) releases: u8,
     /// It ends no later than one that arrived before it: a repetition, or out of order.
     pub(crate) is_behind: bool,
 }
@@ -63,6 +65,7 @@ impl Kept {
             is_repeated: false,
             passed_at: None,
             swallowed: false,
+            releases: 0,
             is_behind: false,
         }
     }
@@ -362,6 +365,7 @@ impl Queue {
         kept.is_missing = false;
         kept.is_sacked = false;
         kept.swallowed = false;
+        kept.releases = kept.releases.saturating_add(1);
         self.settled += 1;
         self.tally.waiting -= 1;
         self.tally.waiting_bytes -= u64::from(before.size);

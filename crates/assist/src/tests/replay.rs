@@ -796,6 +796,23 @@ fn a_blind_flow_that_was_lost_sends_what_can_be_owed() {
 }
 
 #[test]
+fn what_a_blind_flow_has_been_sent_again_is_its_senders_to_repeat_at_the_next_handover() {
+    home_agent(Replay::DEFAULT).run(
+        "    0  path 1 rtt 10
+             0  syn
+            10  for mobile 0+1000              -> pass keep
+            30  for mobile 1000+1000           -> pass keep
+           200  path 2 lost rtt 10
+           200  > release 0+1000
+           200  > release 1000+1000
+           205  for mobile 2000+1000           -> pass keep
+           210  path 1 lost rtt 10
+           210  > release 2000+1000
+           212  for mobile 0+1000 again        -> pass keep",
+    );
+}
+
+#[test]
 fn acknowledgements_that_have_left_our_sight_are_not_waited_for() {
     let mut script = alloc::string::String::from(
         "0 path 1

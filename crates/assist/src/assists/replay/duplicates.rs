@@ -4,7 +4,9 @@
 //! back: dropped, for every byte has to cross a slow path once, and what costs goodput is crossing it twice. Never one that is
 //! needed: not when a hole at the receiver shows that the released packet was lost (three duplicate acknowledgements, or a
 //! SACK of one released behind it), not after two round trips as they are at present, and without acknowledgements in sight, or
-//! where the old path still has its time, not a second time. What the old path has counts only if it delivers all of it within the
+//! where the old path still has its time, not a second time. Without acknowledgements in sight nothing is released at two handovers, and what
+//! was released at an earlier one may be repeated: it seems not to arrive, or the receiver refuses it (PAWS), and only the sender's own has a younger
+//! timestamp. What the old path has counts only if it delivers all of it within the
 //! least timeout of a sender: a repetition that gets there first makes the receiver refuse the originals (PAWS), and the sender
 //! that repeats has found the new path faster. If others wait still, it is the original that goes again, in front of them, instead
 //! of the repetition behind them: in the other order PAWS would fail what waits. One probe of the end of the window is let
@@ -152,9 +154,10 @@ fn is_missing(stream: &Stream, state: &State, kept: &Kept) -> bool {
     // A sender without SACK repeats what is missing as soon as what was missing in front of it is acknowledged (RFC 6582).
     let is_next_hole = state.has_hole(stream) && kept.sent().is_some_and(|sent| !sent.again);
     let is_first = stream.una.is_some_and(|una| kept.covers(una));
+    let is_from_before = kept.releases > 0 && owed::was_left(kept);
     kept.is_missing
         || (is_first && (state.duplicates >= DUPLICATES || is_next_hole))
-        || (kept.swallowed && !state.sees_acks(stream))
+        || ((kept.swallowed || is_from_before) && !state.sees_acks(stream))
 }
 
 /// Whether all of the stretch is in packets that are stored and fulfil the condition.

@@ -195,12 +195,20 @@ pub(super) fn begin(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, ru
     state.patience = None;
     state.duplicates = 0;
     cx.timers.stop(Owner::Flow(key), Wake::Patience);
-    let from = if state.sees_acks(stream) { None } else { first_owed(cx, state) };
+    let is_blind = !state.sees_acks(stream);
+    let from = if is_blind { first_owed(cx, state) } else { None };
     let una = stream.una.filter(|_| state.has_hole(stream));
     let is_owed = |kept: &Kept, sent: Sent| {
         let is_wanted = which == Which::All || sent.left;
         let is_lacking = una.is_none_or(|una| kept.covers(una));
-        is_wanted && is_lacking && !kept.is_sacked && from.is_none_or(|from| from.covers(kept))
+        // Without acknowledgements in sight all that is stored may have arrived long ago. It goes again once; what of that was in vain
+        // the sender repeats, with a younger timestamp.
+        let is_first_time = !is_blind || kept.releases == 0;
+        is_wanted
+            && is_lacking
+            && is_first_time
+            && !kept.is_sacked
+            && from.is_none_or(|from| from.covers(kept))
     };
     stream.kept.owe(cx.now, is_owed);
     stream.kept.begin_replay();
