@@ -24,6 +24,7 @@ __all__ = [
     "presets",
     "read_predictions",
     "round_trip_steps",
+    "sweep_rows",
     "transfer",
 ]
 __version__: Final[str]
