@@ -105,7 +105,9 @@ fn a_bad_neighbour_costs_no_byte_of_a_connection() {
         let world = World::with(realm, &link(5), &link(20));
         let host = neighbour(&world, realm, &link(10));
         let before = [state_of(&world.mobile), state_of(&host)];
-        let home = world.home_agent(home(SCHEDULER), Hooks::default());
+        // What it repeats is seen only if something goes through it, which the quickest path may spare.
+        let scheduler = if faults.repeats > 0 { Scheduler::Weighted } else { SCHEDULER };
+        let home = world.home_agent(home(scheduler), Hooks::default());
         let relay = Running::open(&host, relay_setup(claims), world.clock, Hooks::default());
         let mobile = world.mobile_node(mobile_in_cluster());
         mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
