@@ -257,8 +257,7 @@ def plan(
     Raises:
         ScenarioError: the file cannot be read, or a number is out of its range.
     """
-    if world not in native.WORLDS:
-        raise InputError(f"there is no world {world!r}", hint=f"worlds: {', '.join(native.WORLDS)}")
+    refuse_unknown_world(world)
     name, text = read_scenario(scenario)
     return Job(
         world=world,
@@ -338,6 +337,16 @@ def read_scenario(scenario: str | Path) -> tuple[str, str]:
         why = getattr(error, "strerror", None) or error
         message, hint = f"cannot be read as a scenario: {why}", "name a readable scenario file"
     raise ScenarioError(f"{unicode(str(path))}: {message}", hint=hint)
+
+
+def refuse_unknown_world(world: str) -> None:
+    """Make sure that there is such a world.
+
+    Raises:
+        InputError: there is none.
+    """
+    if world not in native.WORLDS:
+        raise InputError(f"there is no world {world!r}", hint=f"worlds: {', '.join(native.WORLDS)}")
 
 
 def override_list(overrides: Overrides) -> list[str]:

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from careof import native, toml
 from careof.errors import InputError, ScenarioError
-from careof.runs import LARGEST_SEED, SIMULATED, override_list, read_scenario, unicode, whole_number
+from careof.runs import (
+    LARGEST_SEED,
+    SIMULATED,
+    override_list,
+    read_scenario,
+    refuse_unknown_world,
+    unicode,
+    whole_number,
+)
 from careof.sweeps.journal import Journal, beside, refuse_another
 from careof.text import printable
 
@@ -298,8 +306,7 @@ def make_plan(
     world: str = SIMULATED,
 ) -> Plan:
     """A sweep to be carried out, see :func:`sweep`."""
-    if world not in native.WORLDS:
-        raise InputError(f"there is no world {world!r}", hint=f"worlds: {', '.join(native.WORLDS)}")
+    refuse_unknown_world(world)
     name, text = read_scenario(scenario)
     return Plan(
         name=name,
