@@ -10,8 +10,9 @@ export TEST_PROFILE ?= test
 # Of the profile's name, so that a module that was made for CI is never taken for the users'.
 MODULE := $(VENV)/.careof-$(MODULE_PROFILE)
 
-# Beside other work: what only computes leaves the cores to tests that wait for real time.
-YIELDING := nice -n 19
+# Beside other work: what only computes leaves most of the cores to tests that wait for real time. A third of their share (nice 5) is
+# left to it; with the least one (nice 19) it would stand still beside any busy neighbour.
+YIELDING := nice -n 5
 # Without make's job server (make 4.4 hands it to every command): a cargo that waits for another's lock would hold a core's token.
 CARGO := env MAKEFLAGS= cargo
 

@@ -352,7 +352,7 @@ def give_work(client: Vanishing, small: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(clusters, "_connect", lambda *_: client)
     monkeypatch.setattr("distributed.wait", lambda *_, **__: client.under_way("wait"))
     with ExitStack() as stack:
-        for _ in clusters.records(stack, make_plan(small, repeat=8), ADDRESS, 8, (), print):
+        for _ in clusters.records(stack, make_plan(small, repeat=8), ADDRESS, range(8), print):
             pass
 
 
@@ -417,12 +417,6 @@ def test_a_scheduler_that_is_lost_on_the_way_is_an_error_and_what_is_done_is_kep
     assert "--resume" in talk
     assert "Traceback" not in talk
     assert out.with_name("t.parquet.partial").exists()
-
-
-def test_every_run_is_handed_out_once() -> None:
-    from careof.sweeps.cluster import order
-
-    assert list(order(6, 3)) == [0, 3, 1, 4, 2, 5]
 
 
 def test_an_address_without_a_scheduler_is_an_error(small: Path) -> None:

@@ -185,6 +185,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def _rows(columns: Sequence[Column]) -> int:
+    # The first is that of times, which has no gaps.
     for column in columns:
         if column.type in _PLAIN:
             return len(column.values) * 8 // int(_PLAIN[column.type].bit_width)
@@ -192,6 +193,8 @@ def _rows(columns: Sequence[Column]) -> int:
 
 
 def _array(column: Column, rows: int) -> pa.Array:
+    if not column.values:
+        return pa.nulls(rows, _type(column.type))
     validity: Any = None if column.validity is None else pa.py_buffer(column.validity)
     buffers = [validity, pa.py_buffer(column.values)]
     if column.type.startswith("dictionary"):

@@ -23,7 +23,10 @@ __version__: str = _careof.__version__
 
 
 class Column(NamedTuple):
-    """A stretch of one column of the event table, laid out as Arrow lays out its buffers."""
+    """A stretch of one column of the event table, laid out as Arrow lays out its buffers.
+
+    Without a value in any row `values` is empty.
+    """
 
     name: str
     type: str
@@ -358,6 +361,11 @@ class Grid:
         with _our_errors():
             return _object(self.native.plan(world))
 
+    def missing(self, done: Sequence[int]) -> list[int]:
+        """The numbers of its runs but those in `done`: every cell once, then every cell again."""
+        with _no_panic():
+            return self.native.missing(list(done))
+
 
 def sweep_rows(summary: Json) -> list[list[Any]]:
     """The rows of a sweep's table, without the columns that vary, from the summary of a run in any world."""
@@ -367,13 +375,11 @@ def sweep_rows(summary: Json) -> list[list[Any]]:
 
 
 class Crew:
-    """Threads that carry out runs of a grid: those in `only`, or all but those in `done`. A context manager."""
+    """Threads that carry out the runs of a grid that have these `numbers`. A context manager."""
 
-    def __init__(
-        self, grid: Grid, *, jobs: int | None = None, done: Sequence[int] = (), only: Sequence[int] | None = None
-    ) -> None:
+    def __init__(self, grid: Grid, numbers: Sequence[int], *, jobs: int | None = None) -> None:
         with _no_panic():
-            self._native = _careof.Crew(grid.native, jobs, list(done), None if only is None else list(only))
+            self._native = _careof.Crew(grid.native, jobs, list(numbers))
 
     def __enter__(self) -> Self:
         return self

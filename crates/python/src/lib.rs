@@ -327,17 +327,25 @@ impl PyWorld {
     /// The events since the last call, column by column: name, type, values, validity bitmap, dictionary.
     fn take_events<'py>(&self, py: Python<'py>) -> PyResult<Vec<ColumnTuple<'py>>> {
         let columns: Columns = py.detach(|| Ok::<_, PyErr>(self.lock().world()?.take_events()))?;
-        Ok(columns
+        columns
             .iter()
             .map(|column| {
                 let dictionary =
                     column.dictionary().map(|strings| strings.iter().map(str::to_owned).collect());
-                let validity = column.validity().map(|bits| PyBytes::new(py, bits));
                 let kind =
                     if dictionary.is_some() { "dictionary" } else { column.column_type().arrow_name() };
-                (column.name(), kind, PyBytes::new(py, &column.buffer()), validity, dictionary)
+                // Few kinds of events have values in most columns.
+                if column.null_count() == column.len() {
+                    return Ok((column.name(), kind, PyBytes::new(py, &[]), None, dictionary));
+                }
+                let validity = column.validity().map(|bits| PyBytes::new(py, bits));
+                let values = PyBytes::new_with(py, column.buffer_len(), |buffer| {
+                    column.write_buffer(buffer);
+                    Ok(())
+                })?;
+                Ok((column.name(), kind, values, validity, dictionary))
             })
-            .collect())
+            .collect()
     }
 
     /// Ends the run, completes the capture and returns the summary as JSON.

@@ -87,6 +87,12 @@ impl PyGrid {
         });
         serde_json::to_string(&plan).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
+
+    /// The numbers of its runs but those in `done`, in the order in which they are best carried out.
+    fn missing(&self, mut done: Vec<u64>) -> Vec<u64> {
+        done.sort_unstable();
+        self.grid.numbers().filter(|number| done.binary_search(number).is_err()).collect()
+    }
 }
 
 /// Threads that carry out runs of a grid.
@@ -103,28 +109,11 @@ impl PyCrew {
 
 #[pymethods]
 impl PyCrew {
-    /// Begins with the runs `only`, or with all runs but those in `done`.
+    /// Begins with the runs of these numbers.
     #[new]
-    #[pyo3(signature = (grid, jobs, done, only))]
-    fn new(
-        py: Python<'_>,
-        grid: &PyGrid,
-        jobs: Option<usize>,
-        mut done: Vec<u64>,
-        only: Option<Vec<u64>>,
-    ) -> Self {
-        let grid = &grid.grid;
-        let crew = py.detach(|| match only {
-            Some(numbers) => Crew::start(grid, numbers.into_iter(), jobs),
-            None => {
-                done.sort_unstable();
-                Crew::start(
-                    grid,
-                    grid.numbers().filter(move |number| done.binary_search(number).is_err()),
-                    jobs,
-                )
-            }
-        });
+    #[pyo3(signature = (grid, jobs, numbers))]
+    fn new(py: Python<'_>, grid: &PyGrid, jobs: Option<usize>, numbers: Vec<u64>) -> Self {
+        let crew = py.detach(|| Crew::start(&grid.grid, numbers.into_iter(), jobs));
         Self { crew: Mutex::new(crew) }
     }
 

@@ -17,7 +17,8 @@ from careof.runs import MAX_CAPTURE, SIMULATED, Job, plan
 from careof.verdict import verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
 
     from careof.native import Json
     from careof.playground.choices import Choices
@@ -66,15 +67,20 @@ def _runs(text: str, is_wanted: Callable[[], bool]) -> Json:
     overrides = [[WITHOUT], []] if resolved["assists"] else [[]]
     with ThreadPoolExecutor(len(overrides)) as threads:
         waiting = [threads.submit(_run, text, changed, is_wanted) for changed in overrides]
-        runs = [one.result() for one in waiting]
-        # The flow that waited longest without an assist.
-        flow = flows_drawn(runs[0])[0]
-        panels = list(threads.map(lambda run: run.plot.time_sequence_panel(flow), runs))
-        near = list(threads.map(lambda run: run.plot.close_ups()[:1], runs))
+        # The flow that waited longest without an assist; such a run mostly ends before the other.
+        flow = flows_drawn(waiting[0].result())[0]
+        graphs = [threads.submit(_graphs, one, flow) for one in waiting]
+        runs, (panels, near) = [one.result() for one in waiting], zip(*(one.result() for one in graphs), strict=True)
     drawn, packed = _drawing(runs[0].duration_s, panels, near).packed(level=1)
     titles = ["without an assist", f"with {', '.join(str(one['name']) for one in resolved['assists'])}"]
     sides = [_side(title, run) for title, run in zip(titles, runs, strict=False)]
     return {"sides": sides, "drawn": drawn, "curves": packed.block}
+
+
+def _graphs(run: Future[Run], flow: str) -> tuple[Panel, list[CloseUp]]:
+    """Those of a run once that has ended: the whole of it, and the handover from near."""
+    plot = run.result().plot
+    return plot.time_sequence_panel(flow), plot.close_ups()[:1]
 
 
 def _run(text: str, overrides: list[str], is_wanted: Callable[[], bool]) -> Run:
@@ -98,7 +104,7 @@ def _job(text: str, overrides: list[str]) -> Job:
     return job._replace(name=FILE, kinds=_KINDS, most_memory=MEMORY)
 
 
-def _drawing(duration_s: float, panels: list[Panel], near: list[list[CloseUp]]) -> Drawing:
+def _drawing(duration_s: float, panels: Sequence[Panel], near: Sequence[list[CloseUp]]) -> Drawing:
     """The graphs beside each other, over the same times and, near the handover, the same sequence numbers."""
     drawing = Drawing()
     places = [drawing.add(panel) for panel in panels]

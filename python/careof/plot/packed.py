@@ -109,7 +109,8 @@ def pack(values: Numbers) -> tuple[str, bytes]:
     """Numbers in their shortest form, and which it is: ``whole``, ``billionths`` (to the nearest) or ``floats``."""
     for form, scale in (("whole", 1.0), ("billionths", _NANO)):
         scaled = np.rint(values * scale)
-        if np.all(np.abs(scaled) < _SAFE / 2) and np.allclose(scaled / scale, values, rtol=1e-12, atol=0.0):
+        # As np.allclose says, in fewer steps.
+        if np.all(np.abs(scaled) < _SAFE / 2) and np.all(np.abs(scaled / scale - values) <= 1e-12 * np.abs(values)):
             return form, _variable(np.diff(scaled, prepend=0.0).astype(np.int64))
     return "floats", values.astype("<f8").tobytes()
 

@@ -10,7 +10,6 @@ from careof.errors import RunError, ScenarioError, WorldError
 from careof.phases import default_jobs
 from careof.runs import Job
 from careof.sweeps import table
-from careof.sweeps.cluster import order
 from careof.sweeps.traced import in_turn
 
 if TYPE_CHECKING:
@@ -25,19 +24,25 @@ if TYPE_CHECKING:
 
 
 def records(
-    stack: ExitStack, plan: Plan, about: Json, done: Sequence[int], jobs: int | None, progress: Watcher, remark: Remark
+    stack: ExitStack,
+    plan: Plan,
+    about: Json,
+    numbers: Sequence[int],
+    jobs: int | None,
+    progress: Watcher,
+    remark: Remark,
 ) -> Iterator[list[str]]:
-    """Carry out the runs that are not done; their records as they come. `progress` is told of parts of runs, too.
+    """Carry out the runs of these numbers; their records as they come. `progress` is told of parts of runs, too.
 
     Raises:
         WorldError: this machine cannot have Linux hosts.
     """
     apart.prepare(plan.world)
-    known = set(done)
-    work = [_Work(plan, about, number, remark) for number in order(about["runs"], plan.repeat) if number not in known]
+    work = [_Work(plan, about, number, remark) for number in numbers]
+    runs = about["runs"]
 
     def watch(made: float, _whole: float) -> None:
-        progress(len(known) + made, about["runs"])
+        progress(runs - len(numbers) + made, runs)
 
     made = in_turn(work, watch, at_once=jobs or default_jobs(plan.world))
     # However it ends: what runs is told to stop.

@@ -8,41 +8,16 @@ use careof_plan::CaptureNodes;
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
 
-use crate::common::{captured_at, finish};
-
-/// A handover with a gap of 400 ms between two like links.
-const HANDOVER: &str = r#"
-duration = "20 s"
-[links]
-one = { rate = "8 Mbit/s", delay = "15 ms" }
-two = { rate = "8 Mbit/s", delay = "15 ms" }
-ethernet = { rate = "1 Gbit/s", delay = "10 ms" }
-[mobility]
-[[handover]]
-at = "10 s"
-from = "one"
-to = "two"
-style = "break-before-make"
-interruption = "400 ms"
-queued = "drop"
-[[flow]]
-name = "it"
-from = "correspondent"
-to = "mobile"
-"#;
-
-fn run(flow: &str, overrides: &[&str]) -> Summary {
-    let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
-    let text = format!("{HANDOVER}{flow}");
-    let scenario = Scenario::parse("x.toml", &text, &overrides).unwrap_or_else(|errors| panic!("{errors}"));
-    finish(Simulation::new(scenario, "x.toml", 0, Observation::default()).unwrap()).0
-}
+use crate::common::{BETWEEN_LIKE_LINKS, between_like_links, captured_at, finish};
 
 #[test]
 fn a_call_is_heard_whole_on_a_path_that_stays() {
     for version in ["mobile-ipv4", "mobile-ipv6"] {
         let protocol = format!("mobility.protocol={version}");
-        let summary = run("kind = \"voice\"\nstart = \"3 s\"\nstop = \"9 s\"", &["handover=[]", &protocol]);
+        let summary = between_like_links(
+            "kind = \"voice\"\nstart = \"3 s\"\nstop = \"9 s\"",
+            &["handover=[]", &protocol],
+        );
         let [call] = &summary.voice[..] else { panic!("{}", summary_json(&summary)) };
         assert_eq!(
             (call.packets_sent, call.packets_received, call.packets_due),
@@ -63,7 +38,7 @@ fn a_call_is_heard_whole_on_a_path_that_stays() {
 
 #[test]
 fn a_handover_is_heard_as_a_gap_as_long_as_the_packets_it_cost() {
-    let summary = run("kind = \"voice\"", &[]);
+    let summary = between_like_links("kind = \"voice\"", &[]);
     let [call] = &summary.voice[..] else { panic!("{}", summary_json(&summary)) };
     let handover = &summary.handovers[0];
     let [heard] = &call.handovers[..] else { panic!("{call:?}") };
@@ -86,7 +61,8 @@ fn a_handover_is_heard_as_a_gap_as_long_as_the_packets_it_cost() {
 
 #[test]
 fn a_path_that_is_longer_for_good_is_heard_again_after_a_second() {
-    let summary = run("kind = \"voice\"", &["links.two.delay=300 ms", "handover.interruption=0 s"]);
+    let summary =
+        between_like_links("kind = \"voice\"", &["links.two.delay=300 ms", "handover.interruption=0 s"]);
     let [call] = &summary.voice[..] else { panic!("{}", summary_json(&summary)) };
     assert_eq!(call.restarts, 1, "{call:?}");
     assert!(call.longest_gap.unwrap() > Duration::from_secs(1), "{call:?}");
@@ -97,12 +73,12 @@ fn a_path_that_is_longer_for_good_is_heard_again_after_a_second() {
 fn a_film_stands_still_when_the_path_is_gone_for_longer_than_the_buffer_lasts() {
     let flow = "kind = \"video\"\nsegment = \"1 s\"\nbuffer = \"4 s\"";
     let ends = ["flow.from=mobile", "flow.to=correspondent", "duration=40 s"];
-    let short = run(flow, &ends);
+    let short = between_like_links(flow, &ends);
     let [seen] = &short.video[..] else { panic!("{}", summary_json(&short)) };
     assert_eq!(seen.rebufferings, 0, "{seen:?}");
     assert!(seen.startup_delay.is_some() && seen.mean_rate_bps.unwrap() > 1e6, "{seen:?}");
     assert!(seen.played > Duration::from_secs(35), "{seen:?}");
-    let long = run(flow, &[ends[0], ends[1], ends[2], "handover.interruption=9 s"]);
+    let long = between_like_links(flow, &[ends[0], ends[1], ends[2], "handover.interruption=9 s"]);
     let [seen] = &long.video[..] else { panic!("{}", summary_json(&long)) };
     assert!(seen.rebufferings >= 1 && seen.rebuffering > Duration::from_secs(4), "{seen:?}");
     let all = seen.startup_delay.unwrap() + seen.played + seen.rebuffering;
@@ -119,7 +95,8 @@ fn either_way_of_adaptation_and_either_transport_plays_a_film_to_its_end() {
             let flow = format!(
                 "kind = \"video\"\nsegment = \"1 s\"\nlength = \"12 s\"\nbuffer = \"6 s\"\nadaptation = \"{adaptation}\"\n{transport}"
             );
-            let summary = run(&flow, &["flow.from=mobile", "flow.to=correspondent", "duration=40 s"]);
+            let summary =
+                between_like_links(&flow, &["flow.from=mobile", "flow.to=correspondent", "duration=40 s"]);
             let [seen] = &summary.video[..] else { panic!("{}", summary_json(&summary)) };
             assert_eq!(
                 (seen.segments, seen.played.as_secs()),
@@ -137,7 +114,8 @@ fn a_film_that_is_all_there_is_left_when_it_stops() {
         let flow = format!(
             "kind = \"video\"\nsegment = \"1 s\"\nlength = \"9 s\"\nrates = [\"1 Mbit/s\"]\nstop = \"6 s\"\n{transport}"
         );
-        let summary = run(&flow, &["flow.from=mobile", "flow.to=correspondent", "handover=[]"]);
+        let summary =
+            between_like_links(&flow, &["flow.from=mobile", "flow.to=correspondent", "handover=[]"]);
         let [seen] = &summary.video[..] else { panic!("{}", summary_json(&summary)) };
         let began = seen.startup_delay.unwrap();
         assert_eq!((seen.segments, summary.flows[0].complete), (9, true), "{transport}: {seen:?}");
@@ -150,7 +128,7 @@ fn a_film_that_is_all_there_is_left_when_it_stops() {
 #[test]
 fn bursts_of_some_time_have_the_rate_they_were_given() {
     let flow = "kind = \"on-off\"\non = \"50 ms\"\nrate = \"64 kbit/s\"\nmessage = \"160 B\"\npause = \"50 ms\"\nstart = \"2 s\"";
-    let summary = run(flow, &["handover=[]"]);
+    let summary = between_like_links(flow, &["handover=[]"]);
     // Half of 18 s at 64 kbit/s, less what the handshake took and what is on its way at the end: not 100 ms in all.
     let delivered = summary.flows[0].bytes_delivered;
     assert!((71_200..=72_160).contains(&delivered), "{delivered}");
@@ -159,7 +137,7 @@ fn bursts_of_some_time_have_the_rate_they_were_given() {
 #[test]
 fn the_same_seed_gives_the_same_bursts_and_another_one_others() {
     let flow = "kind = \"on-off\"\nburst = \"30 kB\"\nburst_law = \"pareto\"\npause = \"500 ms\"\npause_law = \"exponential\"";
-    let [first, again, other] = ["seed=1", "seed=1", "seed=2"].map(|seed| run(flow, &[seed]));
+    let [first, again, other] = ["seed=1", "seed=1", "seed=2"].map(|seed| between_like_links(flow, &[seed]));
     assert_eq!(summary_json(&first), summary_json(&again));
     assert_ne!(first.flows[0].bytes_delivered, other.flows[0].bytes_delivered);
     assert!(first.flows[0].bytes_delivered > 100_000);
@@ -168,7 +146,7 @@ fn the_same_seed_gives_the_same_bursts_and_another_one_others() {
 #[test]
 fn packets_of_a_call_are_captured_as_rtp() {
     let directory = tempfile::tempdir().unwrap();
-    let text = format!("{HANDOVER}kind = \"voice\"\nstop = \"8 s\"");
+    let text = format!("{BETWEEN_LIKE_LINKS}kind = \"voice\"\nstop = \"8 s\"");
     let scenario = Scenario::parse("x.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
     let observation = captured_at(directory.path(), &scenario, &CaptureNodes::FlowEnds);
     let (summary, _) = finish(Simulation::new(scenario, "x.toml", 0, observation).unwrap());
