@@ -5,6 +5,7 @@
 
 mod advice;
 mod agents;
+mod assist_news;
 mod assists;
 mod build;
 mod bytes;

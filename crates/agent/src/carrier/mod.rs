@@ -40,6 +40,7 @@ mod setup;
 mod signalling;
 mod snapshot;
 mod status;
+mod tunnel_copies;
 mod tunnel_device;
 mod tunnel_entry;
 mod tunnel_errors;
