@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use careof_metrics::{Summary, summary_json};
+use careof_metrics::summary_json;
 use careof_plan::CaptureNodes;
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
