@@ -725,6 +725,10 @@ fn write_key(directory: &Path, text: &str, mode: u32) {
     fs::create_dir_all(directory.join("keys")).unwrap();
     for name in ["keys/laptop", "keys/laptop-regional", "keys/van", "keys/cluster", "keys/neighbour"] {
         let file = directory.join(name);
+        // One of before may be a file that its owner cannot write.
+        if file.exists() {
+            fs::remove_file(&file).unwrap();
+        }
         fs::write(&file, text).unwrap();
         fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
     }
@@ -862,7 +866,6 @@ fn a_key_that_others_can_read_is_refused() {
                 );
             }
         }
-        fs::remove_file(directory.path().join("keys/laptop")).unwrap();
     }
     write_key(directory.path(), "REPLACE-ME", 0o600);
     let text = Configuration::load(&file).unwrap_err().to_string();
