@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -28,6 +29,10 @@ REAL = ("agent", "lab", "linux", "testbed")
 # The longest of the others first, so that none is left alone in the end.
 LONG = ("careof-sim all", "careof-mobility all", "careof-tcp careof_tcp", "careof-link all", "careof-wire all")
 CORES = os.cpu_count() or 1
+# Hosts of an ordinary user are in a user namespace, which a process of several threads cannot enter by itself.
+NAMESPACE = ["unshare", "--user", "--map-root-user"]
+# Runs of scenarios want larger socket buffers than are to be had there (net.core.rmem_max): those are passed over.
+NAMESPACED = ("careof-agent all", "careof-lab all")
 
 
 class Program(NamedTuple):
@@ -51,8 +56,17 @@ class Program(NamedTuple):
 DOCUMENTATION = Program("examples in the documentation", [*CARGO, "--doc"], ROOT, is_real=True)
 
 
+def entrance() -> list[str]:
+    """What the programs of `NAMESPACED` are started by."""
+    if os.geteuid() == 0 or not shutil.which(NAMESPACE[0]):
+        return []
+    tried = subprocess.run([*NAMESPACE, "--net", "true"], stderr=subprocess.DEVNULL, check=False)
+    return [] if tried.returncode else NAMESPACE
+
+
 def build() -> list[Program]:
     """Builds the test programs, in the order in which they should begin."""
+    entering = entrance()
     done = subprocess.run(
         [*CARGO, "--no-run", "--message-format=json"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
     )
@@ -64,7 +78,7 @@ def build() -> list[Program]:
             package = Path(message["manifest_path"]).parent
             name = f"careof-{package.name} {message['target']['name']}"
             threads = [f"--test-threads={2 * CORES}"] if name in WAITING else []
-            command = [message["executable"], "--quiet", *threads]
+            command = [*(entering if name in NAMESPACED else ()), message["executable"], "--quiet", *threads]
             programs.append(Program(name, command, package, package.name in REAL))
     return sorted(programs, key=Program.rank)
 
