@@ -19,7 +19,7 @@ pub(crate) struct Kept {
     pub(crate) end: SeqNumber,
     /// Its timestamp (TSval), if it has one.
     pub(crate) stamp: Option<u32>,
-    /// Since when it is here for this purpose: when it arrived, or when it became owed again.
+    /// Since when it is here for this purpose: when it arrived, became owed again, or was sent from here, however long it had waited.
     pub(crate) at: Instant,
     /// Bytes of the whole datagram.
     pub(crate) size: u16,
@@ -362,6 +362,7 @@ impl Queue {
         let before = *kept;
         let again = kept.whereabouts == Whereabouts::Owed;
         kept.whereabouts = Whereabouts::Sent(Sent { at: now, by_us: true, again, left: false });
+        kept.at = now;
         kept.is_missing = false;
         kept.is_sacked = false;
         kept.swallowed = false;

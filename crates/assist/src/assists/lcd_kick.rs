@@ -8,7 +8,8 @@
 //! - **Where.** At the home agent, or a foreign agent, for downloads; on the mobile node, into its own host, for uploads. RFC 2003
 //!   section 4 lets the entry of a tunnel tell a sender what happens inside. No end host changes.
 //! - **What it needs.** A repetition that was seen, from which it quotes; while a path is missing, to know that it is: the path
-//!   was said to be lost, or a receiver that acknowledged has been silent for three round trips and not less than a second.
+//!   was said to be lost, or a receiver that acknowledged has been silent for three round trips and not less than a second, and so has everything
+//!   else at the far end of the path: what is lost while other flows get through is lost by congestion, and there the back-off is right.
 //! - **What it does.** During the outage one message for each repetition, at most every [`crate::LcdKick::interval`]: the timeout stays
 //!   where it was. When a path is usable, [`crate::LcdKick::burst`] messages, [`crate::LcdKick::spacing`] apart, until the sender or the
 //!   receiver gives a sign of life; only where a repetition was seen, for without one no timeout has been doubled, and only if what it
@@ -20,6 +21,8 @@
 //!   Not for a flow that is opening, for which the message says something else; nor for one of which neither SYN nor both
 //!   directions were seen; nor beyond [`crate::Limits::unreachables_per_flow`] and [`crate::Limits::unreachables_per_second`].
 
+use alloc::collections::BTreeMap;
+use core::net::IpAddr;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
@@ -48,15 +51,16 @@ pub(crate) struct State {
     may_be_probe: Option<SeqNumber>,
     /// When the last message was sent.
     sent_at: Option<Instant>,
-    /// When the receiver was last heard.
-    heard_at: Option<Instant>,
     /// Messages of a burst still to be sent.
     left: u32,
 }
 
 /// Sends ICMP messages to a sender that has backed off.
 #[derive(Debug, Default)]
-pub(crate) struct LcdKickAssist;
+pub(crate) struct LcdKickAssist {
+    /// When something last came by the path of a mobile node, of whatever flow.
+    heard: BTreeMap<IpAddr, Instant>,
+}
 
 impl Assist for LcdKickAssist {
     type State = State;
@@ -72,7 +76,7 @@ impl Assist for LcdKickAssist {
         let Some(config) = cx.config.lcd_kick else { return ControlFlow::Continue(()) };
         let segment = passing.segment;
         if passing.towards == side(cx).back() {
-            state.heard_at = Some(cx.now);
+            self.heard.insert(flow.key.mobile, cx.now);
             if passing.seen.acknowledges {
                 state.repeated = None;
                 state.may_be_probe = None;
@@ -99,7 +103,7 @@ impl Assist for LcdKickAssist {
         }
         state.repeated = Some((*passing.header, segment.seq));
         let is_due = state.sent_at.is_none_or(|at| cx.now.saturating_duration_since(at) >= config.interval);
-        if config.during && is_due && is_lost(cx, flow, state) {
+        if config.during && is_due && self.is_lost(cx, flow) {
             send(cx, flow, state);
         }
         ControlFlow::Continue(())
@@ -125,6 +129,32 @@ impl Assist for LcdKickAssist {
         if wake == Wake::Kick {
             go_on(cx, flow, state);
         }
+    }
+
+    fn forget_mobile(&mut self, mobile: IpAddr) {
+        self.heard.remove(&mobile);
+    }
+
+    #[cfg(test)]
+    fn mobiles(&self) -> usize {
+        self.heard.len()
+    }
+}
+
+impl LcdKickAssist {
+    /// Whether nothing gets through at present, of this flow or another.
+    fn is_lost(&self, cx: &Context<'_>, flow: &Flow) -> bool {
+        let mobile = flow.key.mobile;
+        if cx.paths.lost_since(mobile).is_some() {
+            return true;
+        }
+        let given = cx.paths.properties(mobile).round_trip;
+        let round_trip = given.max(flow.stream(side(cx)).round_trip);
+        let silence = self.heard.get(&mobile).map(|at| cx.now.saturating_duration_since(*at));
+        flow.sees_acks(side(cx))
+            && round_trip
+                .zip(silence)
+                .is_some_and(|(rtt, silence)| silence > rtt.saturating_mul(3).max(SILENCE))
     }
 }
 
@@ -161,19 +191,6 @@ fn is_of_a_timeout(flow: &Flow, state: &mut State, passing: &Passing<'_>) -> boo
     let is_last = stream.next == Some(passing.segment.end_seq());
     let was_seen = state.may_be_probe.replace(seq) == Some(seq);
     !is_last || was_seen
-}
-
-/// Whether nothing reaches the receiver at present.
-fn is_lost(cx: &Context<'_>, flow: &Flow, state: &State) -> bool {
-    if cx.paths.lost_since(flow.key.mobile).is_some() {
-        return true;
-    }
-    let stream = flow.stream(side(cx));
-    let given = cx.paths.properties(flow.key.mobile).round_trip;
-    let round_trip = given.max(stream.round_trip);
-    let silence = state.heard_at.map(|at| cx.now.saturating_duration_since(at));
-    flow.sees_acks(side(cx))
-        && round_trip.zip(silence).is_some_and(|(rtt, silence)| silence > rtt.saturating_mul(3).max(SILENCE))
 }
 
 /// Whether a flow is one that a sender may be told something of.

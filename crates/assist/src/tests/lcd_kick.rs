@@ -66,6 +66,23 @@ fn a_receiver_silent_for_long_is_taken_for_lost() {
 }
 
 #[test]
+fn a_receiver_is_not_lost_while_something_of_another_flow_comes_from_it() {
+    Script::new(kicking(Place::HomeAgent)).run(
+        "    0  path 1 rate 10000 rtt 100
+             0  syn
+             0  syn flow 2
+            10  for mobile 0+1000              -> pass
+            10  for mobile 0+1000 flow 2       -> pass
+            60  from mobile ack 1000           -> pass
+            70  for mobile 1000+1000           -> pass
+          1900  from mobile ack 1000 flow 2    -> pass
+          2000  for mobile 1000+1000 again     -> pass         # lost by congestion
+          4000  for mobile 1000+1000 again     -> pass
+          4000  > unreachable 1000 for peer",
+    );
+}
+
+#[test]
 fn a_burst_at_the_end_until_the_first_sign_of_life() {
     Script::new(kicking(Place::HomeAgent)).run(
         "    0  path 1 rate 10000 rtt 100

@@ -5,6 +5,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::time::Duration;
 
 use super::script::{Over, Script};
 use crate::{Config, Place, Replay};
@@ -62,4 +63,60 @@ fn what_a_path_delivers_late_is_not_taken_for_lost_again() {
           1032 from mobile ack 12000          -> pass";
     let told = script_of.run_and_tell(late);
     assert_eq!(released(&told, " 7000+1000"), 0, "it is given the time that the other needed: {told:?}");
+}
+
+#[test]
+fn a_duplicate_acknowledgement_of_a_receiver_without_sack_says_that_something_has_left_the_path() {
+    let mut script = String::from("0 syn plain\n0 from mobile ack 0 -> pass\n");
+    for packet in 0..12 {
+        script += &format!("1 for mobile {}+1000 -> pass keep\n", 1000 * packet);
+    }
+    // The second one is lost. What has arrived behind it does not take up the window, or what fills the hole could not go.
+    script += "
+           900  path 2 rate 1092 rtt 16 lost
+           900  > release 0+1000
+           908  > release 1000+1000
+           916  > release 2000+1000
+           924  > release 3000+1000
+           925  from mobile ack 1000           -> pass
+           932  > release 4000+1000
+           941  from mobile ack 1000           -> pass
+           941  > release 5000+1000
+           949  from mobile ack 1000           -> pass
+           949  > release 6000+1000
+           957  from mobile ack 1000           -> pass
+           957  > release 7000+1000
+           958  for mobile 1000+1000 again     -> drop held-already
+           965  from mobile ack 1000           -> pass
+           965  > release 1000+1000
+           973  from mobile ack 1000           -> pass
+           973  > release 8000+1000
+           981  from mobile ack 8000           -> pass
+           981  > release 9000+1000";
+    let config = Config { replay: Some(Replay::DEFAULT), ..Config::none(Place::HomeAgent) };
+    Script::over(Over::Ipv4, config).run(&script);
+}
+
+#[test]
+fn what_has_waited_long_is_still_there_when_it_is_lost() {
+    let mut script = String::from("0 syn\n0 from mobile ack 0 -> pass\n");
+    for packet in 0..4 {
+        script += &format!("1 for mobile {}+1000 -> pass keep\n", 1000 * packet);
+    }
+    // For two seconds copies are kept; the last one waits for three.
+    script += "
+           900  path 2 rate 12 rtt 2400 lost
+           900  > release 0+1000
+           901  for mobile 4000+1000           -> hold
+          1628  > release 1000+1000
+          2356  > release 2000+1000
+          3084  > release 3000+1000
+          3812  > release 4000+1000
+          5700  wait
+                = kept 1
+          6000  wait
+                = kept 0";
+    let replay = Replay { age: Duration::from_secs(2), ..Replay::DEFAULT };
+    let config = Config { replay: Some(replay), ..Config::none(Place::HomeAgent) };
+    Script::over(Over::Ipv4, config).run(&script);
 }

@@ -215,6 +215,21 @@ pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, state: &mut Stat
     }
 }
 
+/// A receiver without SACK has got something behind a hole, and cannot say what: as much is no longer under way.
+pub(super) fn note_behind_hole(stream: &Stream, state: &mut State) {
+    state.behind_hole = stream.next;
+    let size = stream.kept.oldest().map_or(0, |kept| u64::from(kept.size));
+    state.arrived_behind = (state.arrived_behind + size).min(stream.kept.tally().out);
+    state.arrived.get_or_insert_default();
+}
+
+/// So many `bytes` of what is stored are acknowledged, the first packet of which filled a hole, if there was one.
+pub(super) fn note_filled(stream: &Stream, state: &mut State, bytes: u64) {
+    let size = stream.kept.oldest().map_or(0, |kept| u64::from(kept.size));
+    let behind = state.arrived_behind.saturating_sub(bytes.saturating_sub(size));
+    state.arrived_behind = if state.has_hole(stream) { behind } else { 0 };
+}
+
 /// Finds what is lost by what was sent after it and has arrived.
 fn find_lost(now: Instant, stream: &mut Stream, state: &mut State) {
     let by_us = |kept: &Kept| kept.sent().is_some_and(|sent| sent.by_us);

@@ -196,7 +196,7 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, p
     let stream = flow.stream_mut(passing.towards.back());
     let Some(una) = stream.una else { return };
     if passing.seen.is_duplicate_ack && !has_sack {
-        state.behind_hole = stream.next;
+        duplicates::note_behind_hole(stream, state);
     }
     if duplicates::is_active(cx.now, stream, state) {
         owed::forget_refused(cx.outbox, stream, state);
@@ -221,6 +221,7 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, p
         }
         outbox.drop_kept(&kept, DropReason::DeliveredAlready);
     });
+    duplicates::note_filled(stream, state, bytes);
     state.meter.add(cx.now, bytes, stream.round_trip);
     duplicates::learn_of_holes(cx.now, stream, state, passing);
     if state.patience.is_some() && !stream.kept.iter().any(owed::was_left) {

@@ -75,7 +75,7 @@ pub(super) fn on_usable(
     state.is_same_path = usable.from.is_some() && usable.from == usable.to;
     state.may_probe = !state.is_slower;
     state.left_round_trip = usable.old.round_trip;
-    (state.fastest, state.reordering) = (None, Duration::ZERO);
+    (state.fastest, state.reordering, state.arrived_behind) = (None, Duration::ZERO, 0);
     let is_lost =
         usable.old_is_lost == Some(true) || is_silent(cx.now, cx.config.place, stream, state, usable);
     state.left_is_lost = is_lost;
@@ -157,12 +157,14 @@ fn rate_of(place: Place, path: &PathProperties) -> Option<DataRate> {
 }
 
 /// Nothing is acknowledged any longer: what was released `until` then is taken for lost, as a sender's timeout would (RFC 6298), which waits behind all
-/// of it here.
+/// of it here; behind a hole of a receiver without SACK nobody can tell what is.
 pub(super) fn on_silence(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, until: Instant) {
     let stream = flow.stream_mut(cx.config.place.keeps());
+    let hole = stream.una.filter(|_| state.has_hole(stream));
     let saw_loss = &mut state.saw_loss;
     stream.kept.owe(cx.now, |kept, sent| {
-        let is_lost = sent.by_us && !sent.left && !kept.is_sacked && sent.at <= until;
+        let is_lacking = hole.is_none_or(|una| kept.covers(una));
+        let is_lost = sent.by_us && !sent.left && !kept.is_sacked && sent.at <= until && is_lacking;
         *saw_loss |= is_lost;
         is_lost
     });

@@ -58,6 +58,7 @@ pub(super) fn settle(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
     if !state.sees_acks(stream) {
         tally.out = 0;
     }
+    tally.out = tally.out.saturating_sub(state.arrived_behind);
     if let Some(took) = course.took() {
         state.grace = 2 * took + DELAYED_ACK;
     }

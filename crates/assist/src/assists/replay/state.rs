@@ -56,6 +56,8 @@ pub(crate) struct State {
     pub(super) duplicates: u8,
     /// Of a receiver without SACK: the end of what it may have behind a hole.
     pub(super) behind_hole: Option<SeqNumber>,
+    /// Of a receiver without SACK: bytes that its duplicate acknowledgements say have arrived there (RFC 5681 section 3.2, step 4).
+    pub(super) arrived_behind: u64,
     /// The timestamp that the receiver has echoed, as it has said itself.
     pub(super) echoed: Option<u32>,
     /// Without acknowledgements in sight: the lowest sequence number repeated since the last new data, or where the receiver has said
