@@ -63,7 +63,7 @@ const LEAST_OF_LATE: Duration = Duration::from_secs(20);
 /// Between messages that nobody has asked for, at least.
 const SHORTEST_REPORT: Duration = Duration::from_millis(10);
 /// Between two reports that a rate is told from, at least.
-const REPORT_SPAN: Duration = Duration::from_millis(100);
+pub(super) const REPORT_SPAN: Duration = Duration::from_millis(100);
 /// Round trips without growth after which what is delivered before a queue is taken for all that the path carries (as BBR's start has it:
 /// draft-ietf-ccwg-bbr, section 5.3.1.2).
 const ROUNDS_TO_FULL: u32 = 3;
@@ -227,6 +227,11 @@ impl Losses {
     pub(super) fn permille(self) -> u64 {
         let lost = self.lost();
         if lost < u64::from(NOTICED_LOSSES) { 0 } else { lost * 1000 / u64::from(self.sent.max(1)) }
+    }
+
+    /// Whether nothing was sent that could be lost.
+    pub(super) const fn are_unknown(self) -> bool {
+        self.sent == 0
     }
 
     /// Whether these are more than twice those of `other`, chance aside: by two standard deviations of a count on either side.
@@ -476,6 +481,11 @@ impl Path {
     /// What it can carry, bit/s, where a queue has shown that.
     pub(super) fn limit(&self) -> Option<u64> {
         self.rate.measured().filter(|_| self.rate.is_limit()).map(DataRate::bits_per_second)
+    }
+
+    /// What it carries, bit/s, as a queue has shown of late or as is told.
+    pub(super) fn capacity(&self) -> Option<u64> {
+        self.rate.ceiling().or(self.config.rate).map(DataRate::bits_per_second)
     }
 
     /// What is told of it counts as long as nothing has shown that it carries less.
