@@ -40,11 +40,11 @@ def test_the_gap_of_the_sentence_is_that_of_the_summary(run: Run) -> None:
 
 def test_tables_have_a_row_for_each_call_film_and_histogram(run: Run) -> None:
     summary = run.summary
-    assert [len(run.voice), len(run.video), len(run.histograms)] == [2, 1, 4]
+    assert [len(run.voice), len(run.video), len(run.histograms)] == [2, 1, 10]
     for words, rows in (
         (voice_table(summary["voice"]), 2),
         (video_table(summary["video"]), 1),
-        (histogram_table(summary["histograms"]), 4),
+        (histogram_table(summary["histograms"]), 10),
     ):
         assert len(words.splitlines()) >= rows + 1, words
 
@@ -79,6 +79,26 @@ def test_calls_of_which_little_or_all_is_heard_are_told_apart() -> None:
     assert of_voice(_call(packets_due=0)) == ["Nothing of x was to be heard yet."]
     holes = _call(missing_part=0.05, longest_gap_s=0.4, longest_gap_at_s=3.0, rating=None, mos=None)
     assert of_voice(holes) == ["x was heard with 5 % of it missing, at most 400 ms in a row, at 3 s."]
+
+
+def test_a_call_of_which_only_the_beginning_is_missing_was_not_heard_whole() -> None:
+    late = _call(missing_part=0.2, longest_gap_s=2.0, longest_gap_at_s=0.07, rating=None, mos=None)
+    assert of_voice(late) == ["x was heard with 20 % of it missing, at most 2 s in a row, at 70 ms."]
+
+
+def test_a_gap_is_told_by_the_handover_before_it() -> None:
+    def told(began: float, handovers: list[float], of_call: list[float]) -> str:
+        crossed = [{"at_s": at, "packets_missing": 7, "longest_gap_s": 0.1} for at in of_call]
+        call = _call(missing_part=0.05, longest_gap_s=0.4, longest_gap_at_s=began, handovers=crossed)
+        return of_voice(call | {"handovers": [{"at_s": at} for at in handovers]})[0]
+
+    behind = "after the handover at 20 s, from which on 7 packets were missing"
+    assert behind in told(20.1, [10.0, 20.0, 40.0], [10.0, 20.0, 40.0])
+    # It was longer than what each handover cost, because it began before the last one and ended behind it.
+    assert behind in told(39.9, [20.0, 40.0], [20.0, 40.0])
+    assert ", before any handover, which" in told(9.0, [10.0], [10.0])
+    assert "handover" not in told(50.0, [20.0], []), "between two hosts that do not move"
+    assert ", before any handover, which" in told(9.0, [], [10.0]), "of many mobile nodes none is listed"
 
 
 def test_a_film_that_never_began_says_so() -> None:

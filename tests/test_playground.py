@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
+import queue
 import re
 import shlex
 import signal
 import socket
 import subprocess
 import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +23,7 @@ import careof as library
 from browser import Browser, needs_browser
 from careof import native
 from careof.errors import InputError, ScenarioError
-from careof.playground import simulate
+from careof.playground import server, simulate
 from careof.playground.choices import ASSIST, ASSISTS, DEFAULT_ASSISTS, FILE, groups, scenario
 from careof.playground.server import HOST, Playground
 from careof.playground.simulate import AbandonedError, answer
@@ -39,14 +42,20 @@ def wanted() -> bool:
     return True
 
 
+@contextmanager
+def serving() -> Iterator[Playground]:
+    with Playground(0) as playground:
+        thread = threading.Thread(target=playground.serve_forever)
+        thread.start()
+        yield playground
+        playground.shutdown()
+        thread.join()
+
+
 @pytest.fixture(scope="module")
 def playground() -> Iterator[Playground]:
-    with Playground(0) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+    with serving() as playground:
+        yield playground
 
 
 def ask(
@@ -124,6 +133,76 @@ def test_a_scenario_that_takes_too_long_is_left_to_the_command(monkeypatch: pyte
     assert "of processor time" in found["error"]
     assert "sides" not in found
     assert found["commands"]
+
+
+def test_a_scenario_whose_events_take_too_much_memory_is_left_to_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulate, "MEMORY", 200_000)
+    found = answer(SLOW, wanted)
+    refused = re.fullmatch(
+        r"the events of its first ([\d.]+) (m?s) take ([\d.]+) kB of memory; at most 200 kB are kept", found["error"]
+    )
+    assert refused is not None, found["error"]
+    assert float(refused[3]) > 200
+    assert f"a duration below {refused[1]} {refused[2]}" in found["hint"]
+    assert "sides" not in found
+
+
+def test_what_the_page_offers_fits_by_default() -> None:
+    assert "error" not in answer({}, wanted)
+
+
+def test_runs_of_a_few_pages_wait_and_those_of_more_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    answered: queue.Queue[tuple[int, str]] = queue.Queue()
+
+    def held(_given: Mapping[str, str], _is_wanted: object) -> dict[str, str]:
+        go_on.wait(120)
+        return {"error": "as it was to be"}
+
+    def page(of: Playground) -> None:
+        status, content, _ = ask(of, "POST", "/run", "{}", {"Content-Type": "application/json"})
+        answered.put((status, content))
+
+    monkeypatch.setattr(server, "answer", held)
+    with serving() as playground:
+        pages = [threading.Thread(target=page, args=(playground,)) for _ in range(1 + server.WAITING + 3)]
+        for one in pages:
+            one.start()
+        # One has its turn, and as many as may wait do.
+        refused = [answered.get(timeout=120) for _ in range(3)]
+        assert set(refused) == {(503, f"{server.WAITING} pages wait for their turn already: close some of them\n")}
+        assert ask(playground, "GET", "/")[0] == 200
+        go_on.set()
+        for one in pages:
+            one.join(120)
+        assert [answered.get(timeout=120)[0] for _ in range(1 + server.WAITING)] == [200] * (1 + server.WAITING)
+        assert choose(playground, {}) == {"error": "as it was to be"}
+
+
+def test_more_connections_than_there_may_be_are_closed() -> None:
+    with serving() as playground, ExitStack() as stack:
+        address = (HOST, playground.server_port)
+        for _ in range(server.LINES):
+            stack.enter_context(socket.create_connection(address))
+        with socket.create_connection(address, timeout=120) as last:
+            last.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}:{playground.server_port}\r\n\r\n".encode())
+            assert is_closed(last)
+        stack.close()
+        # Those that hung up make room.
+        for _ in range(1000):
+            with suppress(OSError, http.client.HTTPException):
+                if ask(playground, "GET", "/")[0] == 200:
+                    return
+            time.sleep(0.05)
+        pytest.fail("nobody is answered any more")
+
+
+def is_closed(line: socket.socket) -> bool:
+    """Whether the other end closes a connection without an answer."""
+    try:
+        return line.recv(1) == b""
+    except ConnectionError:
+        return True
 
 
 def test_a_run_that_nobody_waits_for_ends() -> None:
@@ -253,9 +332,9 @@ def test_interrupting_the_server_is_no_failure() -> None:
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=can_be_interrupted,
-    ) as server:
-        assert server.stdout is not None
-        found = re.match(r"http://127\.0\.0\.1:(\d+)/", server.stdout.readline())
+    ) as program:
+        assert program.stdout is not None
+        found = re.match(r"http://127\.0\.0\.1:(\d+)/", program.stdout.readline())
         assert found is not None
         line = http.client.HTTPConnection(HOST, int(found[1]), timeout=120)
         line.request("GET", "/")
@@ -269,9 +348,9 @@ def test_interrupting_the_server_is_no_failure() -> None:
             body = json.dumps({"duration": "60 s"}).encode()
             head = f"POST /run HTTP/1.1\r\nHost: {HOST}:{found[1]}\r\nContent-Type: application/json\r\n"
             waiting.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            server.send_signal(signal.SIGINT)
-            _, complaints = server.communicate(timeout=120)
-    assert (server.returncode, complaints) == (0, "")
+            program.send_signal(signal.SIGINT)
+            _, complaints = program.communicate(timeout=120)
+    assert (program.returncode, complaints) == (0, "")
 
 
 DRAWN = "document.body.dataset.drawn === 'yes'"

@@ -584,7 +584,10 @@ impl World {
             if value & 4 == 0 { HandoverStyle::BreakBeforeMake } else { HandoverStyle::MakeBeforeBreak };
         let within = Duration::from_millis(u64::from(value) * 4);
         let latency = Duration::from_millis(300);
-        let paths = [(path, new)];
+        // Copies by two paths, or one path.
+        let beside = (PathId::Interface(InterfaceId(u16::from(what >> 4 & 3))), old);
+        let both = [beside, (path, new)];
+        let paths = if value & 8 == 0 { &both[1..] } else { &both[..] };
         let mobile = self.names.mobile;
         let handover = |event| Input::Handover { mobile, event };
         let event;
@@ -595,7 +598,7 @@ impl World {
             4 => Input::Unreachable { path },
             5..=9 if place != Place::MobileNode => Input::Paths {
                 mobile,
-                paths: if what & 0x80 == 0 { &paths } else { &[] },
+                paths: if what & 0x80 == 0 { paths } else { &[] },
                 old_lost: [None, Some(true), Some(false)][usize::from(what >> 4) % 3],
                 received: told_to_have(self.names.peer, self.ends[at(Towards::Mobile)].received, value),
             },
@@ -612,6 +615,10 @@ impl World {
                 event = HandoverEvent::LinkUp { interface };
                 handover(&event)
             }
+            8 => {
+                event = HandoverEvent::Terminated { from, to, duration: latency };
+                handover(&event)
+            }
             _ => {
                 event = HandoverEvent::Registered {
                     from,
@@ -622,6 +629,7 @@ impl World {
                     round_trip: latency,
                     old,
                     new,
+                    keeps_old: value & 8 != 0,
                 };
                 handover(&event)
             }

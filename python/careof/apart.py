@@ -2,9 +2,9 @@
 
 Real hosts ask things of the process that makes them: for an ordinary user it may have one thread only, and it enters a
 user namespace for good. No program that merely wants a run should have to bear that, so it is done by another process:
-this module started as a program. It takes the job on its standard input and answers with a JSON object a line:
-``progress``, ``remark``, and at last ``path`` or ``error``. When the program that wants the run is gone, it cannot
-answer any more and ends too.
+this module started as a program. It takes the job, or the world that it is to get ready for, on its standard input and
+answers with a JSON object a line: ``progress``, ``remark``, and at last ``path`` or ``error``. When the program that
+wants the run is gone, it cannot answer any more and ends too.
 """
 
 from __future__ import annotations
@@ -24,10 +24,14 @@ from careof.errors import CareofError, RunError, WorldError
 from careof.runs import Job, Run, load
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import FrameType
 
     from careof.jobs import Remark
     from careof.runs import Watcher
+
+_PREPARE = "prepare"
+"""The key of a world in the place of a job."""
 
 _PATIENCE_S = 20.0
 """How long a process may take to end when it is told to: it may have a file to finish."""
@@ -43,16 +47,25 @@ def carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Run:
     with ExitStack() as stack:
         if job.out is None:
             kept = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="careof-"))) / "run"
-            _carry_out(job._replace(out=str(kept), report=False), progress, remark)
+            _ask(job._replace(out=str(kept), report=False)._asdict(), progress, remark)
             run = load(kept)
             events = run.events if job.trace else None
             return Run(
                 summary=run.summary, scenario=run.scenario, scenario_text=job.text, events=events, programs=run.programs
             )
-        return load(_carry_out(job, progress, remark))
+        return load(_ask(job._asdict(), progress, remark))
 
 
-def _carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Path:
+def prepare(world: str) -> None:
+    """Make sure that this machine has what a world needs; see :func:`careof.native.prepare`.
+
+    Raises:
+        WorldError: it has not.
+    """
+    _ask({_PREPARE: world}, None, None)
+
+
+def _ask(words: Mapping[str, object], progress: Watcher | None, remark: Remark | None) -> Path:
     if not sys.executable:
         raise WorldError(
             "real hosts need a process of their own, and this program does not know its Python interpreter",
@@ -69,7 +82,7 @@ def _carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Pat
         process_group=0,
     )
     try:
-        return _listen(process, job, progress, remark)
+        return _listen(process, words, progress, remark)
     except BaseException:
         process.terminate()
         raise
@@ -77,11 +90,13 @@ def _carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Pat
         _end(process)
 
 
-def _listen(process: subprocess.Popen[str], job: Job, progress: Watcher | None, remark: Remark | None) -> Path:
+def _listen(
+    process: subprocess.Popen[str], words: Mapping[str, object], progress: Watcher | None, remark: Remark | None
+) -> Path:
     assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - asked for above
     try:
-        with process.stdin as words:
-            json.dump(job._asdict(), words)
+        with process.stdin as place:
+            json.dump(words, place)
     except BrokenPipeError:
         pass  # What it has to say follows.
     for line in process.stdout:
@@ -134,11 +149,15 @@ def _main() -> int:
             sys.exit(1)
 
     try:
-        from careof import jobs
+        from careof import jobs, native
 
-        job = Job(**json.load(sys.stdin))
+        asked = json.load(sys.stdin)
+        if _PREPARE in asked:
+            native.prepare(asked[_PREPARE])
+            answer(path="")
+            return 0
         run = jobs.carry_out(
-            job,
+            Job(**asked),
             progress=lambda now, whole: answer(progress=[now, whole]),
             remark=lambda words: answer(remark=words),
         )

@@ -332,12 +332,6 @@ def _how_to_carry_out(world: str) -> Callable[[Job, Watcher, Remark], Run]:
 def _sweep(options: argparse.Namespace) -> int:
     from careof.sweeps import sweep
 
-    if options.world != SIMULATED:
-        raise WorldError(
-            "a sweep is simulated: on Linux hosts runs take their time in earnest, and beside each other they would "
-            "compete for this machine's processors",
-            hint="make the runs one after another: careof run FILE --world linux --repetition N --set KEY=VALUE",
-        )
     out = options.out if options.out is not None else Path(f"{Path(options.scenario).stem or 'scenario'}.parquet")
     with _progress(options, "runs", "runs/s") as progress:
         done = sweep(
@@ -349,6 +343,7 @@ def _sweep(options: argparse.Namespace) -> int:
             set=options.overrides,
             jobs=options.jobs,
             scheduler=options.scheduler,
+            world=options.world,
             resume=options.resume,
             progress=progress,
             remark=progress.remark,

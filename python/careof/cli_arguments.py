@@ -112,13 +112,18 @@ def of_sweep(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
     parser.add_argument("--seed", metavar="N", type=_whole_number, help="replace the scenario's seed")
     _add_set(parser)
-    parser.add_argument("--jobs", metavar="N", type=_positive, help="threads (default: as many as there are cores)")
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=_positive,
+        help="runs at a time (default: as many as there are cores, half of them on Linux hosts)",
+    )
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on a Dask cluster, for example tcp://host:8786")
     parser.add_argument(
         "--world",
         choices=native.WORLDS,
         default=SIMULATED,
-        help="only sim: runs on Linux hosts would disturb each other",
+        help="where to run it (default: sim); on Linux hosts each run takes its time",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress")
     _add_json(parser, "what was done")

@@ -112,6 +112,8 @@ class Recorder:
         self._schema = table_schema
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
+        self.bytes = 0
+        """What was taken so far, as it is in memory."""
 
     def take(self, columns: Sequence[Column]) -> None:
         """Take what came since the last call."""
@@ -120,6 +122,7 @@ class Recorder:
         new = batch(columns, self._schema)
         if new.num_rows == 0:
             return
+        self.bytes += new.nbytes
         self._waiting.append(new)
         self._rows += new.num_rows
         if self._rows >= ROW_GROUP:

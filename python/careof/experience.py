@@ -64,7 +64,7 @@ def _heard(call: Json, summary: Json) -> str:
     if call["mouth_to_ear_s"] is None:
         return f"Nothing of {name} was heard{judged}."
     delay = text.seconds(call["mouth_to_ear_s"])
-    if call["longest_gap_s"] is None:
+    if not call["missing_part"]:
         return f"{name} was heard whole, {delay} from mouth to ear{judged}."
     gap = f"at most {text.seconds(call['longest_gap_s'])} in a row, at {text.seconds(call['longest_gap_at_s'])}"
     missing = f"{call['missing_part'] * 100:.2g} % of it missing"
@@ -72,11 +72,13 @@ def _heard(call: Json, summary: Json) -> str:
 
 
 def _whence(call: Json, summary: Json) -> str:
-    """Behind which handover the longest gap was."""
-    gaps = [one["longest_gap_s"] for one in call["handovers"]]
-    if not gaps or max(gaps) < call["longest_gap_s"]:
-        return ", before any handover" if summary["handovers"] else ""
-    at = call["handovers"][gaps.index(max(gaps))]
+    """Behind which handover the longest gap began, of those that the call crosses."""
+    began = call["longest_gap_at_s"]
+    before = [one for one in call["handovers"] if one["at_s"] <= began]
+    if not before:
+        of_run = [one["at_s"] for one in (*summary["handovers"], *call["handovers"])]
+        return ", before any handover" if of_run and began < min(of_run) else ""
+    at = before[-1]
     lost = "1 packet was" if at["packets_missing"] == 1 else f"{at['packets_missing']} packets were"
     return f", after the handover at {text.seconds(at['at_s'])}, from which on {lost} missing"
 
@@ -116,14 +118,16 @@ def video_table(films: Sequence[Json]) -> str:
 
 
 def tables(summary: Json) -> list[str]:
-    """What there is of voice, films and histograms, a table each; of many histograms none."""
+    """What there is of voice and films, and the histograms of voice, a table each; of many histograms none."""
     found = []
     if summary.get("voice"):
         found.append(voice_table(summary["voice"]))
     if summary.get("video"):
         found.append(video_table(summary["video"]))
-    if 0 < len(summary.get("histograms", [])) <= MOST_HISTOGRAMS:
-        found.append(histogram_table(summary["histograms"]))
+    calls = {call["flow"] for call in summary.get("voice", [])}
+    histograms = [one for one in summary.get("histograms", []) if one["flow"] in calls]
+    if 0 < len(histograms) <= MOST_HISTOGRAMS:
+        found.append(histogram_table(histograms))
     return found
 
 

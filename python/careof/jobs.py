@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from careof import native, text
-from careof.errors import ConservationError, RunError
+from careof.errors import ConservationError, InputError, RunError
 from careof.ingredients import keep, keep_given
 from careof.live import LiveLine
 from careof.runs import MAX_CAPTURE, SIMULATED, Run, dump
@@ -51,7 +51,7 @@ def carry_out(job: Job, progress: Watcher | None, remark: Remark | None, live: T
                 scenario = world.scenario()
                 audience = _Audience(world, progress, remark, LiveLine(live, world.live))
                 audience.tell_of_captures(world.captures(), job.max_capture)
-                summary, events = _carry_out(world, job.trace, directory, audience)
+                summary, events = _carry_out(world, job, directory, audience)
                 audience.listen()
                 programs = world.take_programs()
             summary["remarks"] += audience.tell_of_failures(programs)
@@ -165,9 +165,9 @@ def _failure(program: Json) -> str:
 
 
 def _carry_out(
-    world: native.World, trace: bool, directory: Path | None, audience: _Audience
+    world: native.World, job: Job, directory: Path | None, audience: _Audience
 ) -> tuple[Json, pa.Table | None]:
-    if not trace:
+    if not job.trace:
         _advance(world, None, audience)
         return _finish(world, None, audience), None
     from careof import events
@@ -180,7 +180,7 @@ def _carry_out(
             return _finish(world, recorder, audience), None
     memory = events.Memory(schema)
     recorder = events.Recorder(memory, schema)
-    _advance(world, recorder, audience)
+    _advance(world, recorder, audience, job.most_memory)
     return _finish(world, recorder, audience), memory.table()
 
 
@@ -193,7 +193,9 @@ def _finish(world: native.World, recorder: Recorder | None, audience: _Audience)
     return summary
 
 
-def _advance(world: native.World, recorder: Recorder | None, audience: _Audience) -> None:
+def _advance(
+    world: native.World, recorder: Recorder | None, audience: _Audience, most_memory: int | None = None
+) -> None:
     duration = world.duration_s
     # How long it takes is not known yet.
     step = min(duration / 100_000, _SLICE_S)
@@ -205,9 +207,16 @@ def _advance(world: native.World, recorder: Recorder | None, audience: _Audience
         now = world.advance(duration + 1.0 if done else now + step)
         if recorder is not None:
             recorder.take(world.take_events())
+            if most_memory is not None and recorder.bytes > most_memory:
+                raise InputError(
+                    f"the events of its first {text.seconds(now)} take {text.size(recorder.bytes)} of memory; at most "
+                    f"{text.size(most_memory)} are kept",
+                    hint=f"choose lower rates or a duration below {text.seconds(now)}, or run the file by itself",
+                )
         audience.tell(now, duration)
         took = time.perf_counter() - began
-        step *= 2.0 if took < _SLICE_S / 2 else 0.5 if took > _SLICE_S * 2 else 1.0
+        # Each slice has its price, so that a run of a moment has few.
+        step *= 8.0 if took < _SLICE_S / 16 else 2.0 if took < _SLICE_S / 2 else 0.5 if took > _SLICE_S * 2 else 1.0
 
 
 def _write(result: Run, directory: Path, job: Job) -> None:

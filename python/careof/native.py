@@ -349,14 +349,21 @@ class Grid:
         with _our_errors():
             self.native = _careof.Grid(name, text, list(overrides), seed, list(varied), repeat)
 
-    def plan(self) -> Json:
+    def plan(self, world: str = WORLDS[0]) -> Json:
         """What the grid is: ``axes``, ``columns`` of its table, ``runs``, ``seed`` and ``title``.
 
         Raises:
-            InputError: no cell of it is a scenario that can be simulated, as when a key is mistyped.
+            InputError: no cell of it is a scenario that this world can run, as when a key is mistyped.
         """
         with _our_errors():
-            return _object(self.native.plan())
+            return _object(self.native.plan(world))
+
+
+def sweep_rows(summary: Json) -> list[list[Any]]:
+    """The rows of a sweep's table, without the columns that vary, from the summary of a run in any world."""
+    with _no_panic():
+        rows: list[list[Any]] = json.loads(_careof.sweep_rows(json.dumps(summary)))
+    return rows
 
 
 class Crew:

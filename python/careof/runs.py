@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -170,6 +171,8 @@ class Job(NamedTuple):
     report: bool = True
     kinds: tuple[str, ...] | None = None
     """The kinds of events that the trace has; None is all."""
+    most_memory: int | None = None
+    """Bytes of events that the run may keep; None is without bound."""
 
 
 def run(
@@ -254,8 +257,7 @@ def plan(
     Raises:
         ScenarioError: the file cannot be read, or a number is out of its range.
     """
-    if world not in native.WORLDS:
-        raise InputError(f"there is no world {world!r}", hint=f"worlds: {', '.join(native.WORLDS)}")
+    refuse_unknown_world(world)
     name, text = read_scenario(scenario)
     return Job(
         world=world,
@@ -337,6 +339,16 @@ def read_scenario(scenario: str | Path) -> tuple[str, str]:
     raise ScenarioError(f"{unicode(str(path))}: {message}", hint=hint)
 
 
+def refuse_unknown_world(world: str) -> None:
+    """Make sure that there is such a world.
+
+    Raises:
+        InputError: there is none.
+    """
+    if world not in native.WORLDS:
+        raise InputError(f"there is no world {world!r}", hint=f"worlds: {', '.join(native.WORLDS)}")
+
+
 def override_list(overrides: Overrides) -> list[str]:
     """Overrides as the scenario room takes them, ``key=value``.
 
@@ -394,9 +406,13 @@ def unicode(words: str) -> str:
     return words.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+_BUCKET = re.compile(r'\{\n\s*("from_s": .*)\n\s*("to_s": .*)\n\s*("samples": .*)\n\s*\}')
+
+
 def dump(value: Json | list[Json]) -> str:
-    """JSON as careof writes it to files."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    """JSON as careof writes it to files: indented, with a line for each bucket of a histogram."""
+    # Strings have no line breaks of their own.
+    return _BUCKET.sub(r"{ \1 \2 \3 }", json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 
 def write_report_again(run: Run, *, plots: bool = False) -> Path:

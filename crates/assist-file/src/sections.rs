@@ -137,7 +137,8 @@ pub static WINDOW_CLAMP: Section = Section {
     heading: "`[assist.window-clamp]`",
     noun: "a clamp",
     intro: "The advertised window is at most `factor` times the new path's bandwidth-delay product and `plus`. It never shrinks faster than data \
-arrive, and while the path is unknown it is left alone.",
+arrive, and while the path is unknown it is left alone. A connection that gets less by it than it did with twice that window is left alone, too, unless \
+`from` is `\"always\"`.",
     keys: &[
         key("factor", "number", "`1.0`", "Multiple of the bandwidth-delay product; above 0, at most 1000."),
         key("plus", "segments", "`\"1 segment\"`", "On top of the product."),

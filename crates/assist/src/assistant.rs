@@ -151,6 +151,10 @@ impl Assistant {
             if self.assists.on_arrival(cx, flow, states, &passing, &mut verdict).is_continue() {
                 flow.is_opaque |= packet.is_opaque;
                 passing.seen = flow.learn(now, towards, &packet.header, segment);
+                if passing.seen.is_duplicate_ack && cx.paths.has_copies(key.mobile) {
+                    // It may be a copy, or answer one: it says nothing of losses.
+                    passing.seen.is_duplicate_ack = false;
+                }
                 if passing.seen.acknowledges {
                     end_stall(cx, flow);
                 }
@@ -313,6 +317,7 @@ impl Assistant {
             PathEvent::Lost | PathEvent::Usable(_) => {
                 self.timers.stop(Owner::Mobile(mobile), Wake::FalseAlarm);
             }
+            PathEvent::Copies { .. } => {}
         }
         let cx = context!(self, now);
         self.assists.on_mobile_path(cx, mobile, event);
@@ -327,7 +332,9 @@ impl Assistant {
                         Some((now, *usable))
                     }
                     PathEvent::Usable(_) | PathEvent::Lost => None,
-                    PathEvent::Announced { .. } | PathEvent::FalseAlarm => flow.peer_awaits,
+                    PathEvent::Announced { .. } | PathEvent::FalseAlarm | PathEvent::Copies { .. } => {
+                        flow.peer_awaits
+                    }
                 };
                 note_stall(cx, flow, event);
                 self.assists.on_path(cx, flow, states, event);

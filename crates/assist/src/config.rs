@@ -457,7 +457,7 @@ pub struct WindowClamp {
     pub factor: f64,
     /// Segments on top.
     pub segments: u32,
-    /// On every path, not only for flows that come from a faster one.
+    /// On every path, and as long as it is used; otherwise only for flows that come from a faster one, as long as they lose nothing by it.
     pub always: bool,
 }
 

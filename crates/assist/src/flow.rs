@@ -151,6 +151,11 @@ impl Flow {
         }
     }
 
+    /// Whether the receivers may say by SACK what they have behind a hole.
+    pub(crate) fn may_have_sack(&self) -> bool {
+        self.has_sack != Some(false)
+    }
+
     /// The data that go `towards` an end.
     pub(crate) const fn stream(&self, towards: Towards) -> &Stream {
         match towards {

@@ -212,7 +212,8 @@ pub enum Input<'a> {
         new: PathProperties,
     },
     /// Home agent, foreign agent: from now on the packets of a mobile node go by these paths (several with simultaneous
-    /// bindings, the newest last; none when it is at home or gone). Said at every registration, also when nothing changed.
+    /// bindings, the newest last, each with a copy of everything; none when it is at home or gone). Said at every registration, also when nothing
+    /// changed.
     Paths {
         /// The mobile node's home address.
         mobile: IpAddr,

@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use careof_base::Instant;
 use careof_wire::SeqNumber;
@@ -28,11 +29,15 @@ pub(crate) struct Kept {
     pub(crate) is_sacked: bool,
     /// It was sent on, and later ones that were sent behind it arrived without it.
     pub(crate) is_missing: bool,
-    /// It was released more than once for the present path: what acknowledges it says of none of them when it arrived (Karn and Partridge
+    /// It went on more than once by the present path, here or by its sender: what acknowledges it says of none of them when it arrived (Karn and Partridge
     /// 1987).
     pub(crate) is_repeated: bool,
+    /// Since when as much that was sent behind it has arrived as a loss would show.
+    pub(crate) passed_at: Option<Instant>,
     /// A repetition of it by its sender was kept from going on since it was sent.
     pub(crate) swallowed: bool,
+    /// How often it was sent from here, up to 255.
+    pub(crate) releases: u8,
     /// It ends no later than one that arrived before it: a repetition, or out of order.
     pub(crate) is_behind: bool,
 }
@@ -58,9 +63,16 @@ impl Kept {
             is_sacked: false,
             is_missing: false,
             is_repeated: false,
+            passed_at: None,
             swallowed: false,
+            releases: 0,
             is_behind: false,
         }
+    }
+
+    /// Whether it has the byte.
+    pub(crate) fn covers(&self, seq: SeqNumber) -> bool {
+        self.seq.is_at_or_before(seq) && self.end.is_after(seq)
     }
 
     /// Whether it is to be sent on, again or for the first time.
@@ -77,6 +89,18 @@ impl Kept {
     /// delivers no first one.
     pub(crate) fn clearly_released(&self, left_is_lost: bool) -> Option<Sent> {
         self.sent().filter(|sent| sent.by_us && !self.is_repeated && (left_is_lost || !sent.again))
+    }
+
+    /// By how much it is late, which has arrived `now`, if it was passed and what has arrived is not the copy that was sent because of that: one that
+    /// is acknowledged sooner than the `fastest` round trip was not (RFC 8985 section 6.2, step 2).
+    pub(crate) fn late(&self, now: Instant, fastest: Duration) -> Option<Duration> {
+        let since = self.passed_at?;
+        let is_first = match self.whereabouts {
+            Whereabouts::Here => false,
+            Whereabouts::Owed => true,
+            Whereabouts::Sent(sent) => !self.is_repeated || now < sent.at + fastest,
+        };
+        is_first.then(|| now.saturating_duration_since(since))
     }
 
     /// When it was last sent on, if it does not wait.
@@ -341,6 +365,7 @@ impl Queue {
         kept.is_missing = false;
         kept.is_sacked = false;
         kept.swallowed = false;
+        kept.releases = kept.releases.saturating_add(1);
         self.settled += 1;
         self.tally.waiting -= 1;
         self.tally.waiting_bytes -= u64::from(before.size);
@@ -409,6 +434,7 @@ impl Queue {
         self.tally.out = 0;
         for kept in &mut self.packets {
             kept.is_repeated = false;
+            kept.passed_at = None;
             if let Whereabouts::Sent(sent) = &mut kept.whereabouts {
                 sent.left = true;
             }

@@ -24,6 +24,14 @@ pub(crate) enum PathEvent {
     Usable(Usable),
     /// It was announced that the path ends, but it did not.
     FalseAlarm,
+    /// What is for the mobile node comes by other paths than before, but nothing is owed: each path carries a copy of everything (simultaneous bindings, RFC
+    /// 5944 section 3.3), and one has come while the others go on, or has ended. What the mobile node sends goes as before.
+    Copies {
+        /// What they were together.
+        old: PathProperties,
+        /// What they are together.
+        new: PathProperties,
+    },
 }
 
 /// A path came, or came back.
@@ -55,10 +63,37 @@ pub(crate) fn rate(path: &PathProperties, towards: Towards) -> Option<DataRate> 
     rate.filter(|rate| *rate > DataRate::ZERO)
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// A path by which packets are sent to a mobile node.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    path: PathId,
+    properties: PathProperties,
+    /// Its binding is there still, but nothing gets through.
+    is_lost: bool,
+}
+
+/// What paths are together that each carry a copy of everything: as fast as the fastest, with a round trip of at most the longest, where that is known of all.
+fn together<'a>(paths: impl Iterator<Item = &'a PathProperties> + Clone) -> PathProperties {
+    let most = |rate: fn(&PathProperties) -> Option<DataRate>| {
+        paths.clone().map(rate).reduce(|one, other| Some(one?.max(other?))).flatten()
+    };
+    let round_trips = paths.clone().map(|path| path.round_trip);
+    PathProperties {
+        downlink: most(|path| path.downlink),
+        uplink: most(|path| path.uplink),
+        round_trip: round_trips.reduce(|one, other| Some(one?.max(other?))).flatten(),
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 struct MobilePath {
     present: Option<PathId>,
+    /// Of the path in use, or of all that carry copies together.
     properties: PathProperties,
+    /// Home agent, foreign agent: all paths, each of which carries a copy where they are several (simultaneous bindings, RFC 5944 section 3.3).
+    sending: Vec<Sending>,
+    /// Mobile node: what a path is by which copies come beside the path in use, and what that is by itself.
+    beside: Option<(PathProperties, PathProperties)>,
     lost_since: Option<Instant>,
     /// When the path in use came into use, or was last said to work.
     since: Option<Instant>,
@@ -100,6 +135,11 @@ impl PathTable {
         self.mobiles.get(&mobile)?.since
     }
 
+    /// Whether what is for the mobile node comes in copies, by several paths.
+    pub(crate) fn has_copies(&self, mobile: IpAddr) -> bool {
+        self.mobiles.get(&mobile).is_some_and(|path| path.beside.is_some() || path.working().nth(1).is_some())
+    }
+
     /// The path in use.
     pub(crate) fn present(&self, mobile: IpAddr) -> Option<PathId> {
         self.mobiles.get(&mobile)?.present
@@ -137,22 +177,12 @@ impl PathTable {
                 [(mobile, PathEvent::Announced { ends_at, new })].into()
             }
             Input::Paths { mobile, paths, old_lost, received: _ } => {
-                let newest = paths.last();
-                let to = newest.map(|(path, _)| *path);
-                let new = newest.map(|(_, properties)| *properties).unwrap_or_default();
                 let path = self.mobiles.entry(mobile).or_default();
-                let is_news = path.present != to || path.lost_since.is_some() || old_lost == Some(true);
-                let announced = path.ends_at;
-                let usable = path.become_usable(now, to, new, old_lost);
-                if !is_news {
-                    // The same path, registered again: what was announced of it is still to come.
-                    path.ends_at = announced;
-                }
-                is_news.then_some((mobile, PathEvent::Usable(usable))).into_iter().collect()
+                path.follow(now, paths, old_lost).map(|event| (mobile, event)).into_iter().collect()
             }
             Input::LinkDown { path } | Input::Unreachable { path } => self
                 .by(path)
-                .filter_map(|(mobile, known)| known.become_lost(now).map(|event| (mobile, event)))
+                .filter_map(|(mobile, known)| known.lose(now, path).map(|event| (mobile, event)))
                 .collect(),
             Input::LinkUp { path } => self
                 .by(path)
@@ -183,7 +213,7 @@ impl PathTable {
     fn by(&mut self, path: PathId) -> impl Iterator<Item = (IpAddr, &mut MobilePath)> {
         self.mobiles
             .iter_mut()
-            .filter(move |(_, known)| known.present == Some(path))
+            .filter(move |(_, known)| known.present == Some(path) || known.is_sent_by(path))
             .map(|(mobile, known)| (*mobile, known))
     }
 
@@ -223,30 +253,117 @@ impl PathTable {
                 let usable = path.become_usable(now, Some(id(interface)), path.properties, Some(true));
                 Some(PathEvent::Usable(usable))
             }
-            HandoverEvent::Registered { from, to, old, new, .. } => {
+            HandoverEvent::Registered { from, to, old, new, keeps_old, .. } => {
                 let is_new = (from != Some(to) && !is_handed_over(path, to)) || path.lost_since.is_some();
                 let old_is_lost = path.lost_since.is_some();
                 if path.properties == PathProperties::default() {
                     path.properties = old;
                 }
                 let announced = path.ends_at;
-                let usable = path.become_usable(now, Some(id(to)), new, Some(old_is_lost));
+                // Of copies the first to arrive counts: how fast two paths are that way, with the acknowledgements of one, nobody has said.
+                let beside = if is_new {
+                    from.filter(|from| keeps_old && *from != to).map(|_| (old, new))
+                } else {
+                    path.beside
+                };
+                let downlink = new.downlink.filter(|_| beside.is_none());
+                let known = PathProperties { downlink, ..new };
+                let usable = path.become_usable(now, Some(id(to)), known, Some(old_is_lost));
+                path.beside = beside;
                 if !is_new {
                     path.ends_at = announced;
                 }
                 is_new.then_some(PathEvent::Usable(usable))
             }
+            HandoverEvent::Terminated { .. } => {
+                let (old, new) = path.beside.take()?;
+                path.properties.downlink = new.downlink;
+                Some(PathEvent::Copies { old: together([&old, &new].into_iter()), new })
+            }
             HandoverEvent::LinkDown { .. }
             | HandoverEvent::LinkUp { .. }
             | HandoverEvent::PathSilent { .. }
             | HandoverEvent::PathAnswers { .. }
-            | HandoverEvent::Terminated { .. }
             | HandoverEvent::Failed { .. } => None,
         }
     }
 }
 
 impl MobilePath {
+    /// The paths that get packets through.
+    fn working(&self) -> impl Iterator<Item = &Sending> + Clone {
+        self.sending.iter().filter(|sending| !sending.is_lost)
+    }
+
+    fn is_sent_by(&self, path: PathId) -> bool {
+        self.working().any(|sending| sending.path == path)
+    }
+
+    /// Packets go by these paths from now on, the newest last.
+    fn follow(
+        &mut self,
+        now: Instant,
+        paths: &[(PathId, PathProperties)],
+        old_lost: Option<bool>,
+    ) -> Option<PathEvent> {
+        let newest = paths.last().map(|(path, _)| *path);
+        let came = newest.filter(|newest| !self.is_sent_by(*newest));
+        let is_lost = |path: PathId| {
+            let was_lost = self.sending.iter().any(|sending| sending.path == path && sending.is_lost);
+            let is_told = came.is_some() && old_lost == Some(true) && self.present == Some(path);
+            newest != Some(path) && (was_lost || is_told)
+        };
+        let sending: Vec<_> = paths
+            .iter()
+            .map(|&(path, properties)| Sending { path, properties, is_lost: is_lost(path) })
+            .collect();
+        let still = |path: &PathId| sending.iter().any(|sending| sending.path == *path && !sending.is_lost);
+        let went = self.working().map(|before| before.path).find(|path| !still(path));
+        let announced = self.ends_at;
+        let goes_on = match (came, went) {
+            // The mobile node has said that the others deliver.
+            (Some(_), None) => old_lost == Some(false) && self.working().next().is_some(),
+            (None, Some(_)) => sending.iter().any(|sending| !sending.is_lost),
+            _ => false,
+        };
+        let is_quiet = goes_on && self.lost_since.is_none() && announced.is_none();
+        let is_news = came.is_some()
+            || went.is_some()
+            || self.present.is_some() != newest.is_some()
+            || self.lost_since.is_some()
+            || old_lost == Some(true);
+        // One of several may have been registered again.
+        let to = came.or(self.present.filter(still)).or(newest);
+        let from = if came.is_some() { self.present } else { went.or(self.present) };
+        let working = sending.iter().filter(|sending| !sending.is_lost);
+        let new = together(working.map(|sending| &sending.properties));
+        let usable = self.become_usable(now, to, new, old_lost);
+        self.sending = sending;
+        if !is_news {
+            // The same path, registered again: what was announced of it is still to come.
+            self.ends_at = announced;
+        }
+        if is_quiet {
+            return Some(PathEvent::Copies { old: usable.old, new });
+        }
+        is_news.then_some(PathEvent::Usable(Usable { from, ..usable }))
+    }
+
+    /// Nothing gets through by a path. What was sent by it has gone by the others as well, if there are any.
+    fn lose(&mut self, now: Instant, lost: PathId) -> Option<PathEvent> {
+        if !self.is_sent_by(lost) || self.working().count() < 2 {
+            return self.become_lost(now);
+        }
+        for sending in &mut self.sending {
+            sending.is_lost |= sending.path == lost;
+        }
+        let to = self.present.filter(|present| *present != lost);
+        let to = to.or(self.working().last().map(|sending| sending.path));
+        let new = together(self.working().map(|sending| &sending.properties));
+        let usable = self.become_usable(now, to, new, None);
+        Some(PathEvent::Copies { old: usable.old, new })
+    }
+
     fn become_lost(&mut self, now: Instant) -> Option<PathEvent> {
         self.ends_at = None;
         if self.lost_since.is_some() {
@@ -274,10 +391,9 @@ impl MobilePath {
         *self = Self {
             present: to,
             properties: new,
-            lost_since: None,
             since: Some(now),
-            ends_at: None,
-            registered: None,
+            sending: core::mem::take(&mut self.sending),
+            ..Self::default()
         };
         usable
     }

@@ -1,7 +1,7 @@
 //! What is wrong with a document, where, and what would be right.
 
 use core::fmt;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -31,11 +31,17 @@ pub struct DocumentError {
     pub expected: String,
     /// What to write instead.
     pub hint: Option<String>,
+    /// Lines of the file, in its order, where the same is wrong in other tables of an array.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<usize>,
 }
 
+/// So many lines of other tables with the same error are shown.
+const LINES_SHOWN: usize = 3;
+
 impl fmt::Display for DocumentError {
-    /// `error: scenarios/x.toml:12:9: links.gsm.rate: found "-9.6 kbit/s"; a rate must not be negative`, and the
-    /// hint on a line of its own.
+    /// `error: scenarios/x.toml:12:9: links.gsm.rate: found "-9.6 kbit/s"; a rate must not be negative`, and the other places and the
+    /// hint on lines of their own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: ")?;
         match (&self.override_text, self.line, self.column) {
@@ -47,6 +53,13 @@ impl fmt::Display for DocumentError {
             write!(f, ": {}", self.key)?;
         }
         write!(f, ": found {}; {}", self.found, self.expected)?;
+        if !self.also.is_empty() {
+            let shown: Vec<_> = self.also.iter().take(LINES_SHOWN).map(usize::to_string).collect();
+            write!(f, "\n  also in line {}", shown.join(", "))?;
+            if self.also.len() > LINES_SHOWN {
+                write!(f, " and {} more", self.also.len() - LINES_SHOWN)?;
+            }
+        }
         if let Some(hint) = &self.hint {
             write!(f, "\n  hint: {hint}")?;
         }
@@ -139,7 +152,26 @@ impl Problems {
         let mut seen = BTreeSet::new();
         self.found.retain(|problem| seen.insert(problem.clone()));
         let lines = Lines::of(text);
-        let error = |problem: Problem| {
+        // What is wrong alike in many tables of an array is said once.
+        let mut first = BTreeMap::new();
+        let mut also: Vec<Vec<usize>> = Vec::new();
+        let mut once = Vec::new();
+        for problem in self.found {
+            if let Origin::File(offset) = problem.origin {
+                let place = once.len();
+                let Problem { key, found, expected, hint, .. } = problem.clone();
+                match *first.entry((of_any_table(&key), found, expected, hint)).or_insert(place) {
+                    before if before == place => {}
+                    before => {
+                        also[before].push(lines.position(offset).0);
+                        continue;
+                    }
+                }
+            }
+            also.push(Vec::new());
+            once.push(problem);
+        }
+        let error = |(problem, also): (Problem, Vec<usize>)| {
             let (position, override_text) = match problem.origin {
                 Origin::File(offset) => (Some(lines.position(offset)), None),
                 Origin::Override(index) => (None, overrides.get(index).cloned()),
@@ -153,10 +185,18 @@ impl Problems {
                 found: problem.found,
                 expected: problem.expected,
                 hint: problem.hint,
+                also,
             }
         };
-        Err(DocumentErrors(self.found.into_iter().map(error).collect()))
+        Err(DocumentErrors(once.into_iter().zip(also).map(error).collect()))
     }
+}
+
+/// The path of a key without saying which tables of arrays it goes through: `handover.3.at` is that of each handover.
+fn of_any_table(key: &str) -> String {
+    let is_index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<_> = key.split('.').map(|part| if is_index(part) { "*" } else { part }).collect();
+    parts.join(".")
 }
 
 /// Where the lines of a text begin, so that a hundred thousand problems do not have it counted through as often.

@@ -21,6 +21,7 @@ pub fn read(path: &Path, dialect: &Dialect) -> Result<String, DocumentErrors> {
             found,
             expected,
             hint: hint.map(str::to_owned),
+            also: Vec::new(),
         }])
     })
 }

@@ -24,6 +24,7 @@ mod relay;
 mod report;
 mod run;
 mod sampler;
+mod steps;
 mod summary;
 mod tcp;
 mod tcp_cm;

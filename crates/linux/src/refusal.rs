@@ -1,6 +1,6 @@
 //! What Linux hosts cannot do, or not yet.
 
-use careof_plan::{drawn, lay_out, refuse_what_no_world_can};
+use careof_plan::{lay_out, refuse_what_no_world_can};
 use careof_scenario::{
     Assist, AssistPlace, CareOf, Fleet, Flow, IpVersion, Link, Mobility, MovementDetection, Protocol,
     QueuedFate, Routing, Scenario, Workload,
@@ -12,12 +12,11 @@ use crate::relay::Splitter;
 use crate::tcp::choose;
 use crate::tcp_cm::TcpCmPlan;
 
-/// Refuses what no Linux host can do, without building any; what this machine lacks is not looked at.
+/// Refuses what no Linux host can do in any run of a scenario, without building any; what this machine lacks is not looked at.
 ///
 /// # Errors
 /// The first such thing, by its key.
 pub fn check(scenario: &Scenario) -> Result<(), WorldError> {
-    let scenario = &drawn(scenario.clone(), 0);
     refuse_what_no_world_can(scenario)?;
     refuse_what_linux_cannot(scenario)?;
     let topology = lay_out(scenario);
@@ -142,7 +141,7 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
             splitter.refuse()?;
         }
     }
-    for handover in &scenario.handovers {
+    for handover in scenario.possible_handovers() {
         let unsupported = |remedy: String| {
             Err(WorldError::Unsupported {
                 key: format!("handover.{}.queued", handover.table),
@@ -276,6 +275,23 @@ mod tests {
         let scenario =
             Scenario::parse("x.toml", SCENARIO, &overrides).unwrap_or_else(|errors| panic!("{errors}"));
         refuse_what_linux_cannot(&scenario).err().map(|error| error.to_string())
+    }
+
+    /// A first run may have no handover, and a later one some that no Linux link can carry out.
+    #[test]
+    fn what_only_later_runs_have_is_refused_beforehand() {
+        let text = "duration = \"60 s\"\n[links]\na = \"lte\"\nb = \"lte\"\n[mobility]\n[[handover]]\nevery = \"50 s\"\n\
+                    spacing = \"poisson\"\nfrom = \"a\"\nto = \"b\"\nstyle = \"break-before-make\"\n\
+                    interruption = \"1 s\"\nqueued = \"drop-with-icmp\"\n";
+        let mut without = 0;
+        for seed in 0..20 {
+            let scenario = Scenario::parse("x.toml", text, &[format!("seed={seed}")])
+                .unwrap_or_else(|errors| panic!("{errors}"));
+            let said = check(&scenario).unwrap_err().to_string();
+            assert!(said.contains("handover.0.queued: \"drop-with-icmp\""), "{said}");
+            without += usize::from(careof_plan::drawn(scenario, 0).handovers.is_empty());
+        }
+        assert!(without > 0, "every first run had a handover");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::{Summary, TcpSummary};
 use careof_plan::{
-    AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, RtpFlow, Side, Topology, WalkStep,
+    AgentPlan, Captures, DomainPlan, FlowId, NodeId, Observation, Player, RtpFlow, Side, Topology, WalkStep,
     Workload, agent, attached_first, client_of, drawn, handovers_of, kind, lay_out, measured_name,
     measured_senders, migrates, names, port, refuse_what_no_world_can, steps, stream, up_of, walk,
     workload_stream,
@@ -25,7 +25,7 @@ use nix::errno::Errno;
 use crate::agents::{AgentThread, setup};
 use crate::application::{self, ApplicationConfig, Worker};
 use crate::books::{BookedFlow, Books, Multipath};
-use crate::director::{DirectedFlow, Director, Journey, Outcome, schedule};
+use crate::director::{DirectedFlow, Director, Journey, Outcome};
 use crate::domain::Domain;
 use crate::error::WorldError;
 use crate::live::Live;
@@ -39,6 +39,7 @@ use crate::refusal::refuse_what_linux_cannot;
 use crate::relay::{self, RelayPlan, Splitter};
 use crate::report::Report;
 use crate::sampler::Sampler;
+use crate::steps::schedule;
 use crate::tcp::{
     KernelChoice, choose, refuse_missing_congestion, refuse_missing_of_relay, sysctls_of_hosts,
 };
@@ -93,9 +94,9 @@ impl LinuxRun {
         observation: Observation,
         own: Option<OwnProgram>,
     ) -> Result<Self, WorldError> {
-        let scenario = drawn(scenario, run);
         refuse_what_no_world_can(&scenario)?;
         refuse_what_linux_cannot(&scenario)?;
+        let scenario = drawn(scenario, run);
         refuse_missing(&scenario, own.as_ref())?;
         refuse_missing_own(&scenario, own.as_ref())?;
         let mut choices: Vec<KernelChoice> =
@@ -471,6 +472,10 @@ fn add_flow(
         multipath: flow.mptcp.is_some().then(|| Multipath { client, server_port: port(id, client.peer()) }),
         connections: 0,
     });
+    if let Traffic::Video(video) = flow.workload {
+        // Of one that never begins nothing else is told.
+        books.enter_player(index, Player::new(video));
+    }
     let senders = measured_senders(&flow.workload);
     let mut connections = Vec::new();
     let stop = flow.stop.map(|stop| Instant::ZERO + stop);

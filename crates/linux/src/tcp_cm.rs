@@ -321,6 +321,7 @@ mod tests {
             round_trip: Duration::ZERO,
             old: PathProperties::default(),
             new: PathProperties::default(),
+            keeps_old: false,
         };
         let initiated = |style| HandoverEvent::<Ipv6Addr, u8>::Initiated {
             from: Some(first),

@@ -223,7 +223,7 @@ pub const DEFINITIONS: &[Definition] = &[
         Run,
         "histograms",
         "",
-        "How one-way delays and jitter of flows are spread; there only of flows of which that is measured.",
+        "How one-way delays and jitter are spread: of voice flows, and of the first 32 other directions of data.",
     ),
     define(Run, "handovers", "", "The handovers in order; of many mobile nodes none is listed."),
     define(
@@ -509,8 +509,8 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "Packets whose time to be played came within the run. The first that arrives is played when the depth of the jitter buffer has \
          passed, and each other one at its distance from it in the talk. A buffer that has played nothing for 1 s, though packets came, \
-         starts over: those that came by the shortest way meanwhile would have waited for its depth. Without any arrival all \
-         packets are due.",
+         starts over: those that came by the shortest way meanwhile would have waited for its depth. Without any arrival it is \
+         as if the first had taken no time.",
     ),
     define(Voice, "packets_lost", "", "Packets due that have not arrived by the end of the run."),
     define(Voice, "packets_late", "", "Packets that arrived after their time, and were not played."),
@@ -543,8 +543,8 @@ pub const DEFINITIONS: &[Definition] = &[
         Voice,
         "longest_gap_s",
         "s",
-        "The longest time between the end of a packet that was played and the next one that was, or the end of the last that was due: \
-         what the listener heard as silence. Null if there was none.",
+        "The longest time in which the listener heard nothing of what was due: from the end of a packet that was played, or when the first \
+         was due, to the next one that was played, or the end of the last that was due. Null if there was none.",
     ),
     define(Voice, "longest_gap_at_s", "s", "When that began."),
     define(
@@ -583,10 +583,15 @@ pub const DEFINITIONS: &[Definition] = &[
         Voice,
         "mos",
         "",
-        "Mean opinion score of `rating` (ITU-T G.107, Annex B), 1 (bad) to 4.5: 4.34 at R = 90, from where on users are very satisfied, 4.02 at 80, 3.6 at 70, \
+        "Mean opinion score of `rating` (ITU-T G.107, Annex B), 1 (bad, up to R = 6.5, below which its formula gives less) to 4.5: 4.34 at R = 90, from where on users are very satisfied, 4.02 at 80, 3.6 at 70, \
          3.1 at 60, where many are dissatisfied.",
     ),
-    define(Voice, "handovers", "", "The same from each handover on that the flow crosses."),
+    define(
+        Voice,
+        "handovers",
+        "",
+        "The same from each handover on that the flow crosses and that begins behind its first packet.",
+    ),
     define(VoiceInHandover, "at_s", "s", "When the handover began."),
     define(
         VoiceInHandover,
@@ -641,10 +646,18 @@ pub const DEFINITIONS: &[Definition] = &[
         Histogram,
         "quantity",
         "",
-        "`delay`: from the sending of a packet to its arrival at the receiver's host. `jitter`: by how much the delay of a packet differs from \
-         that of the packet that arrived before it.",
+        "`delay` of a voice flow: from the sending of a packet to its arrival at the receiver's host. Of another flow, for each segment: from \
+         its first transmission until the receiving application could read its first byte. So the time is in it that the data waited for \
+         retransmissions, also of earlier segments, but not the time before the sender's TCP sent them. Of a program's connection it ends \
+         when the receiver's host has all data so far. `jitter`: by how much the delay of a packet or a segment differs from that of the \
+         one before it.",
     ),
-    define(Histogram, "samples", "", "How many values."),
+    define(
+        Histogram,
+        "samples",
+        "",
+        "How many values. While 16,384 segments of a direction are under way, no further one is measured.",
+    ),
     define(Histogram, "min_s", "s", "The smallest."),
     define(Histogram, "mean_s", "s", "Their mean."),
     define(

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use careof_base::{DataRate, Duration, Instant};
 
+use crate::delay::DelayMeter;
 use crate::order::{ArrivalOrder, Place};
 use crate::ranges::SequenceRanges;
 use crate::silence::{STALL, Silence, SilenceMeter, Silences};
@@ -22,6 +23,14 @@ pub struct SegmentRange {
     pub seq: i64,
     /// One after the last; SYN and FIN count one each.
     pub end: i64,
+}
+
+impl SegmentRange {
+    /// The bytes from `start` to before `end` of a stream whose first is byte 0, as QUIC counts them.
+    #[must_use]
+    pub const fn of_bytes(start: u64, end: u64) -> Self {
+        Self { seq: start.saturating_add(1) as i64, end: end.saturating_add(1) as i64 }
+    }
 }
 
 /// One sending of a segment: its place in the order in which the sender sent, and whether it is a repetition.
@@ -185,6 +194,8 @@ pub struct FlowMetrics {
     open_timeouts: VecDeque<OpenTimeout>,
     /// Of a voice flow.
     voice: Option<Box<VoiceMeter>>,
+    /// Of a flow that delivers in order, where its delays are measured.
+    delays: Option<Box<DelayMeter>>,
 }
 
 impl Default for FlowMetrics {
@@ -219,6 +230,7 @@ impl FlowMetrics {
             arrived: SequenceRanges::default(),
             open_timeouts: VecDeque::new(),
             voice: None,
+            delays: None,
         }
     }
 
@@ -226,7 +238,13 @@ impl FlowMetrics {
     /// [`on_voice_arrival`](Self::on_voice_arrival) alone.
     #[must_use]
     pub fn with_voice(self, call: Call) -> Self {
-        Self { voice: Some(Box::new(VoiceMeter::new(call))), ..self }
+        Self { voice: Some(Box::new(VoiceMeter::new(call))), delays: None, ..self }
+    }
+
+    /// The same, with the one-way delays of its segments measured; those of a voice flow's packets are in any case.
+    #[must_use]
+    pub fn with_delays(self) -> Self {
+        Self { delays: Some(Box::default()), ..self }
     }
 
     /// The application opened the flow. Only the first call counts.
@@ -237,12 +255,20 @@ impl FlowMetrics {
     /// The sender sent a segment that occupies sequence numbers: data, SYN or FIN.
     ///
     /// What is returned travels with the packet to [`on_segment_arrival`](Self::on_segment_arrival).
-    pub fn on_segment_sent(&mut self, range: SegmentRange, retransmission: bool) -> Transmission {
+    pub fn on_segment_sent(
+        &mut self,
+        now: Instant,
+        range: SegmentRange,
+        retransmission: bool,
+    ) -> Transmission {
         debug_assert!(range.seq < range.end, "only what occupies sequence numbers is counted");
         let transmission = Transmission(self.transmissions << 1 | u64::from(retransmission));
         self.transmissions += 1;
         self.counters.segments_sent += 1;
         self.counters.segments_retransmitted += u64::from(retransmission);
+        if let (Some(delays), false) = (&mut self.delays, retransmission) {
+            delays.on_sent(now, range);
+        }
         transmission
     }
 
@@ -340,12 +366,13 @@ impl FlowMetrics {
         self.voice.as_ref().map(|voice| voice.summary(name, end_of_run))
     }
 
-    /// The histograms of the flow called `name`: of the one-way delays of its packets, and of how much those of successive
-    /// packets differ.
+    /// The histograms of the flow called `name`, where they are measured: of the one-way delays of its packets or segments, and of how
+    /// much those of successive ones differ.
     #[must_use]
     pub fn histograms(&self, name: &str) -> Vec<HistogramSummary> {
-        let spreads = self.voice.iter().flat_map(|voice| voice.spreads());
-        let named = ["delay", "jitter"].into_iter().zip(spreads);
+        let of_segments = self.delays.as_ref().map(|delays| delays.spreads());
+        let spreads = self.voice.as_ref().map(|voice| voice.spreads()).or(of_segments);
+        let named = ["delay", "jitter"].into_iter().zip(spreads.into_iter().flatten());
         named.filter_map(|(quantity, spread)| HistogramSummary::of(name, quantity, spread)).collect()
     }
 
@@ -355,6 +382,9 @@ impl FlowMetrics {
             self.counters.bytes_delivered = total_bytes;
             self.last_delivery = Some(now);
             self.silence.on_data(now, self.wanted > total_bytes);
+            if let Some(delays) = &mut self.delays {
+                delays.on_delivered(now, total_bytes);
+            }
         }
     }
 
@@ -530,7 +560,7 @@ mod tests {
         let mut flow = FlowMetrics::new();
         flow.on_start(Instant::ZERO);
         let syn = SegmentRange { seq: 0, end: 1 };
-        let sent = flow.on_segment_sent(syn, false);
+        let sent = flow.on_segment_sent(Instant::ZERO, syn, false);
         flow.on_segment_arrival(syn, sent);
         flow
     }
@@ -538,7 +568,7 @@ mod tests {
     #[test]
     fn a_timeout_is_spurious_when_the_original_had_arrived() {
         let mut flow = connected();
-        let original = flow.on_segment_sent(segment(0), false);
+        let original = flow.on_segment_sent(Instant::ZERO, segment(0), false);
         flow.on_segment_arrival(segment(0), original);
         flow.on_timeout(segment(0).seq);
         assert_eq!((flow.counters().timeouts, flow.counters().spurious_timeouts), (1, 1));
@@ -547,10 +577,10 @@ mod tests {
     #[test]
     fn a_timeout_turns_out_spurious_when_the_original_arrives_late() {
         let mut flow = connected();
-        let original = flow.on_segment_sent(segment(0), false);
+        let original = flow.on_segment_sent(Instant::ZERO, segment(0), false);
         for _ in 0..3 {
             flow.on_timeout(segment(0).seq);
-            flow.on_segment_sent(segment(0), true);
+            flow.on_segment_sent(Instant::ZERO, segment(0), true);
         }
         assert_eq!(flow.counters().spurious_timeouts, 0);
         flow.on_segment_arrival(segment(0), original);
@@ -562,11 +592,11 @@ mod tests {
     #[test]
     fn a_timeout_is_genuine_when_only_its_own_retransmission_arrives() {
         let mut flow = connected();
-        flow.on_segment_sent(segment(0), false);
+        flow.on_segment_sent(Instant::ZERO, segment(0), false);
         flow.on_timeout(segment(0).seq);
-        let first_repeat = flow.on_segment_sent(segment(0), true);
+        let first_repeat = flow.on_segment_sent(Instant::ZERO, segment(0), true);
         flow.on_timeout(segment(0).seq);
-        let second_repeat = flow.on_segment_sent(segment(0), true);
+        let second_repeat = flow.on_segment_sent(Instant::ZERO, segment(0), true);
         flow.on_segment_arrival(segment(0), first_repeat);
         flow.on_segment_arrival(segment(0), second_repeat);
         // The second timeout was premature: the first repetition was on its way.
@@ -577,8 +607,8 @@ mod tests {
     #[test]
     fn a_retransmission_that_overtakes_its_original_was_unnecessary() {
         let mut flow = connected();
-        let original = flow.on_segment_sent(segment(0), false);
-        let repeat = flow.on_segment_sent(segment(0), true);
+        let original = flow.on_segment_sent(Instant::ZERO, segment(0), false);
+        let repeat = flow.on_segment_sent(Instant::ZERO, segment(0), true);
         flow.on_segment_arrival(segment(0), repeat);
         assert_eq!(flow.counters().unnecessary_retransmissions, 0);
         flow.on_segment_arrival(segment(0), original);
@@ -589,12 +619,12 @@ mod tests {
     #[test]
     fn a_lost_segment_does_not_make_the_following_ones_out_of_order() {
         let mut flow = connected();
-        flow.on_segment_sent(segment(0), false);
+        flow.on_segment_sent(Instant::ZERO, segment(0), false);
         for index in 1..5 {
-            let sent = flow.on_segment_sent(segment(index), false);
+            let sent = flow.on_segment_sent(Instant::ZERO, segment(index), false);
             flow.on_segment_arrival(segment(index), sent);
         }
-        let repeat = flow.on_segment_sent(segment(0), true);
+        let repeat = flow.on_segment_sent(Instant::ZERO, segment(0), true);
         flow.on_segment_arrival(segment(0), repeat);
         assert_eq!(flow.counters().out_of_order_arrivals, 0);
         assert_eq!(flow.counters().unnecessary_retransmissions, 0);
@@ -603,9 +633,10 @@ mod tests {
     #[test]
     fn everything_on_the_slow_path_is_overtaken_by_one_segment_on_the_fast_one() {
         let mut flow = connected();
-        let slow: alloc::vec::Vec<_> =
-            (0..11).map(|index| (segment(index), flow.on_segment_sent(segment(index), false))).collect();
-        let fast = flow.on_segment_sent(segment(11), false);
+        let slow: alloc::vec::Vec<_> = (0..11)
+            .map(|index| (segment(index), flow.on_segment_sent(Instant::ZERO, segment(index), false)))
+            .collect();
+        let fast = flow.on_segment_sent(Instant::ZERO, segment(11), false);
         flow.on_segment_arrival(segment(11), fast);
         for (range, sent) in slow {
             flow.on_segment_arrival(range, sent);
@@ -616,8 +647,8 @@ mod tests {
     #[test]
     fn a_copy_made_by_the_network_is_no_retransmission_and_not_out_of_order() {
         let mut flow = connected();
-        let first = flow.on_segment_sent(segment(0), false);
-        let second = flow.on_segment_sent(segment(1), false);
+        let first = flow.on_segment_sent(Instant::ZERO, segment(0), false);
+        let second = flow.on_segment_sent(Instant::ZERO, segment(1), false);
         for (range, sent) in
             [(segment(0), first), (segment(1), second), (segment(0), first), (segment(1), second)]
         {
@@ -627,7 +658,7 @@ mod tests {
         assert_eq!((counters.segments_arrived, counters.network_duplicates), (3, 2));
         assert_eq!((counters.unnecessary_retransmissions, counters.out_of_order_arrivals), (0, 0));
         // A repetition by the sender is a transmission of its own.
-        let repeat = flow.on_segment_sent(segment(0), true);
+        let repeat = flow.on_segment_sent(Instant::ZERO, segment(0), true);
         flow.on_segment_arrival(segment(0), repeat);
         flow.on_segment_arrival(segment(0), repeat);
         assert_eq!((flow.counters().unnecessary_retransmissions, flow.counters().network_duplicates), (1, 3));
@@ -636,7 +667,7 @@ mod tests {
     #[test]
     fn duplicates_are_counted_per_period() {
         let mut flow = connected();
-        let sent = flow.on_segment_sent(segment(0), false);
+        let sent = flow.on_segment_sent(Instant::ZERO, segment(0), false);
         flow.on_segment_arrival(segment(0), sent);
         flow.on_segment_arrival(segment(0), sent);
         let earlier = *flow.counters();
@@ -648,7 +679,7 @@ mod tests {
     fn open_timeouts_are_bounded() {
         let mut flow = connected();
         for index in 0..10_000 {
-            flow.on_segment_sent(segment(index), false);
+            flow.on_segment_sent(Instant::ZERO, segment(index), false);
             flow.on_timeout(segment(index).seq);
         }
         assert_eq!(flow.open_timeouts.len(), MOST_OPEN_TIMEOUTS);
@@ -702,7 +733,7 @@ mod tests {
                 match what {
                     0 | 1 => {
                         let repeated = !sent.insert(index);
-                        network.push((segment(index), flow.on_segment_sent(segment(index), repeated)));
+                        network.push((segment(index), flow.on_segment_sent(Instant::ZERO, segment(index), repeated)));
                     }
                     2 if !network.is_empty() => {
                         let (range, transmission) = network.remove(pick.index(network.len()));

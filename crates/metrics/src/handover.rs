@@ -704,13 +704,13 @@ mod tests {
     fn counts_belong_to_the_handover_in_whose_period_they_happen() {
         let (mut metrics, mut flows) = download();
         let range = SegmentRange { seq: 1, end: 1461 };
-        flows[0].on_segment_sent(range, false);
+        flows[0].on_segment_sent(at(1), range, false);
         flows[0].on_timeout(1);
         metrics.on_handover(at(1000), to("gsm"), &mut flows);
         flows[0].on_timeout(1);
-        flows[0].on_segment_sent(range, true);
+        flows[0].on_segment_sent(at(1), range, true);
         metrics.on_handover(at(2000), to("wavelan"), &mut flows);
-        flows[0].on_segment_sent(range, true);
+        flows[0].on_segment_sent(at(1), range, true);
         flows[0].on_duplicate_ack();
         let handovers = metrics.finish(at(3000), &flows);
         let counts = |index: usize| {

@@ -16,6 +16,7 @@ extern crate alloc;
 mod black_hole;
 mod burst;
 mod definitions;
+mod delay;
 mod flow;
 mod handover;
 mod journeys;
@@ -33,6 +34,7 @@ mod voice;
 
 pub use black_hole::{BlackHoleSummary, BlackHoles, FilteredSummary};
 pub use definitions::{DEFINITIONS, Definition, Section, definitions_markdown};
+pub use delay::MOST_DELAYS;
 pub use flow::{AssistDeed, FlowCounters, FlowMetrics, RttSummary, SegmentRange, Transmission};
 pub use handover::{
     Direction, FlowHandoverSummary, Handover, HandoverMetrics, HandoverSummary, NewPath, PathRate, Recovery,

@@ -7,7 +7,7 @@
 //! [`STALL`](crate::STALL), though packets came, starts over: so that those which came by the shortest way meanwhile would
 //! have been played when the depth had passed.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -19,7 +19,7 @@ use crate::seconds::{instant, optional_instant, optional_span, span};
 use crate::silence::STALL;
 use crate::spread::Spread;
 
-/// Of how many packets it is remembered when they were sent and whether they have come.
+/// How many packets back one that has not come is remembered, with when it was sent.
 const REMEMBERED: usize = 16_384;
 
 /// R without any impairment: all of the E-model's parameters at their defaults (ITU-T G.107, section 7.8 and table 3).
@@ -68,12 +68,13 @@ impl Impairment {
     }
 }
 
-/// Mean opinion score of a rating *R* (ITU-T G.107, Annex B).
+/// Mean opinion score of a rating *R* (ITU-T G.107, Annex B). Its curve dips below 1 where *R* < 80 - sqrt(5400); there is
+/// no such score, so 1 holds there.
 fn opinion_score(rating: f64) -> f64 {
     match rating {
         r if r <= 0.0 => 1.0,
         r if r >= 100.0 => 4.5,
-        r => 1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6,
+        r => (1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6).max(1.0),
     }
 }
 
@@ -109,11 +110,14 @@ struct LateRun {
 #[derive(Clone, Debug)]
 pub(crate) struct VoiceMeter {
     call: Call,
-    /// The number of the first packet that is remembered.
-    first: u64,
-    packets: VecDeque<Sent>,
-    /// The next packet whose time has not come.
+    /// The next packet whose time has not come: the first of `waiting`.
     next: u64,
+    waiting: VecDeque<Sent>,
+    /// Packets whose time has come, and that have not: when they were sent.
+    missing: BTreeMap<u64, Instant>,
+    /// The schedule if the first packet took no time on its way.
+    soonest: Origin,
+    /// The schedule, once a packet has come.
     origin: Option<Origin>,
     late_run: Option<LateRun>,
     restarts: u64,
@@ -139,9 +143,10 @@ impl VoiceMeter {
     pub(crate) fn new(call: Call) -> Self {
         Self {
             call,
-            first: 0,
-            packets: VecDeque::new(),
             next: 0,
+            waiting: VecDeque::new(),
+            missing: BTreeMap::new(),
+            soonest: 0,
             origin: None,
             late_run: None,
             restarts: 0,
@@ -164,30 +169,35 @@ impl VoiceMeter {
     /// The next packet leaves.
     pub(crate) fn on_sent(&mut self, now: Instant) {
         self.advance(now);
-        self.packets.push_back(Sent { at: now, arrived: false, in_time: false });
-        while self.packets.len() > REMEMBERED {
-            if self.next <= self.first {
-                self.judge(self.due(self.next));
-            }
-            self.packets.pop_front();
-            self.first += 1;
+        if self.sent() == 0 {
+            self.soonest = nanos(now.since_start()).saturating_add(nanos(self.call.buffer));
+        }
+        while self.waiting.len() >= REMEMBERED {
+            self.judge();
+        }
+        self.waiting.push_back(Sent { at: now, arrived: false, in_time: false });
+        let oldest = self.sent().saturating_sub(REMEMBERED as u64);
+        while self.missing.first_key_value().is_some_and(|(number, _)| *number < oldest) {
+            self.missing.pop_first();
         }
     }
 
     /// The packet with this number arrives.
     pub(crate) fn on_arrival(&mut self, now: Instant, number: u64) {
         self.advance(now);
-        let Some(packet) = number.checked_sub(self.first).and_then(|at| self.packets.get_mut(at as usize))
-        else {
-            // It was sent too long ago to be known.
+        let sent_at = match number.checked_sub(self.next) {
+            None => self.missing.remove(&number),
+            Some(at) => self
+                .waiting
+                .get_mut(at as usize)
+                .and_then(|packet| (!core::mem::replace(&mut packet.arrived, true)).then_some(packet.at)),
+        };
+        let Some(sent_at) = sent_at else {
+            // It came before, or was sent too long ago to be known.
             self.duplicates += 1;
             return;
         };
-        if core::mem::replace(&mut packet.arrived, true) {
-            self.duplicates += 1;
-            return;
-        }
-        let delay = now - packet.at;
+        let delay = now - sent_at;
         self.received += 1;
         self.delay.add(delay);
         let place = self.place(number);
@@ -203,11 +213,10 @@ impl VoiceMeter {
             return;
         }
         self.late_run = None;
-        if number < self.next {
+        match number.checked_sub(self.next).and_then(|at| self.waiting.get_mut(at as usize)) {
+            Some(packet) => packet.in_time = true,
             // Its time passed before anything said when that was.
-            self.late += 1;
-        } else if let Some(packet) = self.packets.get_mut((number - self.first) as usize) {
-            packet.in_time = true;
+            None => self.late += 1,
         }
     }
 
@@ -225,8 +234,11 @@ impl VoiceMeter {
         arrival <= origin
     }
 
-    /// A handover begins.
+    /// A handover begins. One before the first packet costs the call nothing.
     pub(crate) fn on_handover(&mut self, now: Instant) {
+        if self.sent() == 0 {
+            return;
+        }
         self.advance(now);
         self.periods.push(Period { at: now, missing: 0, longest_gap: Duration::ZERO });
     }
@@ -252,48 +264,48 @@ impl VoiceMeter {
         i64::try_from(place).unwrap_or(i64::MAX)
     }
 
-    /// When a packet is played, if that is known.
-    fn due(&self, number: u64) -> Option<Instant> {
-        let due = self.origin?.saturating_add(self.place(number));
-        Some(Instant::from_nanos(u64::try_from(due).unwrap_or(0)))
+    /// When a packet is played; before one has come, the earliest that this can be.
+    fn due(&self, number: u64) -> Instant {
+        let due = self.origin.unwrap_or(self.soonest).saturating_add(self.place(number));
+        Instant::from_nanos(u64::try_from(due).unwrap_or(0))
     }
 
     fn sent(&self) -> u64 {
-        self.first + self.packets.len() as u64
+        self.next + self.waiting.len() as u64
     }
 
-    /// Decides about the packets whose time has passed. While they come too late that is put off: the buffer may start over.
+    /// Decides about the packets whose time has passed. Before one has come nothing says when that is; while they come too
+    /// late it is put off, as the buffer may start over.
     fn advance(&mut self, now: Instant) {
-        while self.late_run.is_none()
-            && self.next < self.sent()
-            && let Some(due) = self.due(self.next).filter(|due| *due < now)
-        {
-            self.judge(Some(due));
+        let is_known = self.origin.is_some() && self.late_run.is_none();
+        while is_known && !self.waiting.is_empty() && self.due(self.next) < now {
+            self.judge();
         }
     }
 
-    /// The time of the next packet has come: `due`, where that is known.
-    fn judge(&mut self, due: Option<Instant>) {
-        let packet = self.packets.get((self.next - self.first) as usize).copied();
+    /// The time of the next packet has come.
+    fn judge(&mut self) {
+        let Some(packet) = self.waiting.pop_front() else { return };
+        let (number, due, first_due) = (self.next, self.due(self.next), self.due(0));
         self.next += 1;
-        let is_heard = packet.is_some_and(|packet| packet.in_time);
-        self.judged.add(is_heard);
-        let Some((due, packet)) = due.zip(packet) else { return };
+        self.judged.add(packet.in_time);
+        if !packet.arrived {
+            self.missing.insert(number, packet.at);
+        }
         let period = self.periods.iter_mut().rev().find(|period| period.at <= due);
-        if !is_heard {
+        if !packet.in_time {
             if let Some(period) = period {
                 period.missing += 1;
             }
             return;
         }
         self.mouth_to_ear.add((due - packet.at) + self.call.coding_delay);
-        if let Some(until) = self.heard_until.replace(due + self.call.interval) {
-            let gap = due - until;
-            if let Some(period) = period {
-                period.longest_gap = period.longest_gap.max(gap);
-            }
-            self.note_gap(until, gap);
+        let until = self.heard_until.replace(due + self.call.interval).unwrap_or(first_due);
+        let gap = due - until;
+        if let Some(period) = period {
+            period.longest_gap = period.longest_gap.max(gap);
         }
+        self.note_gap(until, gap);
     }
 
     fn note_gap(&mut self, since: Instant, gap: Duration) {
@@ -306,12 +318,11 @@ impl VoiceMeter {
     fn at_end(&self, end: Instant) -> Self {
         let mut meter = self.clone();
         meter.late_run = None;
+        meter.origin.get_or_insert(meter.soonest);
         meter.advance(end);
-        while meter.origin.is_none() && meter.next < meter.sent() {
-            meter.judge(None);
-        }
-        let last_due = meter.next.checked_sub(1).and_then(|last| meter.due(last));
-        if let Some((until, due)) = meter.heard_until.zip(last_due) {
+        if let Some(last) = meter.next.checked_sub(1) {
+            let due = meter.due(last);
+            let until = meter.heard_until.unwrap_or(meter.due(0));
             let gap = (due + meter.call.interval) - until;
             meter.note_gap(until, gap);
             if let Some(period) = meter.periods.iter_mut().rev().find(|period| period.at <= due) {
@@ -530,6 +541,11 @@ mod tests {
             assert!((opinion_score(rating) - mos).abs() < 0.01, "{rating}: {}", opinion_score(rating));
         }
         assert_eq!((opinion_score(-1.0), opinion_score(101.0)), (1.0, 4.5));
+        // The curve is below 1 up to its root, 80 - sqrt(5400).
+        for rating in [0.1, 3.0, 6.5] {
+            assert_eq!(opinion_score(rating), 1.0, "{rating}");
+        }
+        assert!(opinion_score(6.6) > 1.0);
         // Cole and Rosenbluth: 0.024 a millisecond, from 177.3 ms on 0.134.
         assert!((delay_impairment(ms(100)) - 2.4).abs() < 1e-9);
         assert!((delay_impairment(ms(277)) - (0.024 * 277.0 + 0.11 * 99.7)).abs() < 1e-9);
@@ -602,6 +618,61 @@ mod tests {
         let heard = talk(g711(60), 50, &[], |_| None);
         assert_eq!((heard.packets_due, heard.packets_lost, heard.missing_part), (50, 50, Some(1.0)));
         assert_eq!((heard.rating, heard.mos, heard.delay_mean), (Some(0.0), Some(1.0), None));
+    }
+
+    #[test]
+    fn silence_before_the_first_packet_that_comes_is_a_gap() {
+        let heard = talk(g711(60), 500, &[1000], |number| (number >= 100).then_some(10));
+        assert_eq!(heard.missing_part, Some(0.2));
+        // The first would have been played at 70 ms.
+        assert_eq!((heard.longest_gap, heard.longest_gap_at), (Some(ms(2000)), Some(at(70))));
+        let longest_gap = ms(2000);
+        assert_eq!(
+            heard.handovers,
+            [VoiceHandoverSummary { at: at(1000), packets_missing: 53, longest_gap }]
+        );
+    }
+
+    #[test]
+    fn a_handover_before_the_call_is_none_of_its_own() {
+        let lost = |number: u64| (!(100..115).contains(&number)).then_some(10);
+        let mut meter = VoiceMeter::new(g711(60));
+        meter.on_handover(at(0));
+        for number in 0..500 {
+            meter.on_sent(at(10_000 + number * FRAME));
+            if let Some(delay) = lost(number) {
+                meter.on_arrival(at(10_000 + number * FRAME + delay), number);
+            }
+        }
+        let heard = meter.summary("call", at(30_000));
+        assert_eq!((heard.packets_lost, heard.longest_gap), (15, Some(ms(300))));
+        assert_eq!(heard.handovers, []);
+    }
+
+    #[test]
+    fn where_nothing_comes_each_handover_has_the_packets_that_were_due_behind_it() {
+        let heard = talk(g711(60), 500, &[2000, 4000], |_| None);
+        // Packets are due 60 ms after they are sent if they take no time: the first 97 before 2 s, 100 more before 4 s.
+        let missing: Vec<u64> = heard.handovers.iter().map(|handover| handover.packets_missing).collect();
+        assert_eq!((heard.packets_lost, missing), (500, vec![100, 303]));
+        assert_eq!((heard.longest_gap, heard.longest_gap_at), (Some(ms(500 * FRAME)), Some(at(60))));
+    }
+
+    #[test]
+    fn packets_that_were_heard_are_forgotten() {
+        let mut meter = VoiceMeter::new(g711(60));
+        for number in 0..3 * REMEMBERED as u64 {
+            meter.on_sent(at(number * FRAME));
+            if number % 50 > 0 {
+                meter.on_arrival(at(number * FRAME + 10), number);
+            }
+        }
+        // One in 50 of the last 16,384 is waited for, and those whose time has not come.
+        assert_eq!((meter.missing.len(), meter.waiting.len()), (REMEMBERED / 50, 4));
+        let last = 3 * REMEMBERED as u64 / 50 * 50;
+        meter.on_arrival(at(3 * REMEMBERED as u64 * FRAME), last - 1);
+        meter.on_arrival(at(3 * REMEMBERED as u64 * FRAME), last - 50);
+        assert_eq!((meter.duplicates, meter.late), (1, 1));
     }
 
     #[test]

@@ -207,6 +207,9 @@ pub enum HandoverEvent<A = Ipv4Addr, C = ReplyCode> {
         old: PathProperties,
         /// The path used from now on, as far as known.
         new: PathProperties,
+        /// The home agent keeps the binding of the interface used before, and sends copies there until [`Self::Terminated`] (simultaneous bindings, RFC
+        /// 5944 section 3.3).
+        keeps_old: bool,
     },
     /// The old interface is not listened to any longer; the handover is over.
     Terminated {
@@ -255,9 +258,29 @@ impl<A, C> HandoverEvent<A, C> {
             Self::LinkUp { interface } => HandoverEvent::LinkUp { interface },
             Self::PathSilent { interface, silence } => HandoverEvent::PathSilent { interface, silence },
             Self::PathAnswers { interface } => HandoverEvent::PathAnswers { interface },
-            Self::Registered { from, to, ref care_of, attempts, latency, round_trip, old, new } => {
+            Self::Registered {
+                from,
+                to,
+                ref care_of,
+                attempts,
+                latency,
+                round_trip,
+                old,
+                new,
+                keeps_old,
+            } => {
                 let care_of = if care_of.is_some() { Some(()) } else { None };
-                HandoverEvent::Registered { from, to, care_of, attempts, latency, round_trip, old, new }
+                HandoverEvent::Registered {
+                    from,
+                    to,
+                    care_of,
+                    attempts,
+                    latency,
+                    round_trip,
+                    old,
+                    new,
+                    keeps_old,
+                }
             }
             Self::Terminated { from, to, duration } => HandoverEvent::Terminated { from, to, duration },
             Self::Failed { from, to, ref reason } => {

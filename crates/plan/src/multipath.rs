@@ -44,10 +44,11 @@ impl MultipathPlan {
     /// What is to be told of an event at the end on `node`: the phase, the one-way link away from there, and a word.
     #[must_use]
     pub fn news(&self, node: NodeId, event: BondEvent) -> (&'static str, Option<OneWayId>, &'static str) {
-        let BondEvent::Path { path, change } = event else { return ("peer-restarted", None, "by messages") };
-        let phase = match change {
-            PathChange::Out => "path-out",
-            PathChange::Back => "path-back",
+        let (phase, path) = match event {
+            BondEvent::Path { path, change: PathChange::Out } => ("path-out", path),
+            BondEvent::Path { path, change: PathChange::Back } => ("path-back", path),
+            BondEvent::Proven { path } => ("path-proven", path),
+            BondEvent::PeerRestarted => return ("peer-restarted", None, "by messages"),
         };
         let away = if node == self.home_agent { down_of } else { up_of };
         let planned = self.paths.iter().find(|planned| planned.id == path);

@@ -6,8 +6,8 @@ use careof_scenario::{Burst, Law, OnOff};
 /// What is written now, and when the application comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// 0 once everything is written.
-    pub(crate) bytes: u64,
+    /// 0 once everything is written; `None` where it is too early for the next message.
+    pub(crate) bytes: Option<u64>,
     /// `None` where that depends on the arrival of what is written.
     pub(crate) next: Option<Instant>,
 }
@@ -19,11 +19,13 @@ pub(crate) struct Bursts {
     random: RandomStream,
     /// Bursts of some time: when the present one is over.
     end: Option<Instant>,
+    /// How much of bursts to come the last message takes at the flow's rate.
+    owed: Duration,
 }
 
 impl Bursts {
     pub(crate) const fn new(config: OnOff, random: RandomStream) -> Self {
-        Self { config, random, end: None }
+        Self { config, random, end: None, owed: Duration::ZERO }
     }
 
     /// Whether a pause begins with the arrival of a burst.
@@ -37,7 +39,7 @@ impl Bursts {
         let (span, rate, message) = match self.config.burst {
             Burst::Bytes(mean) => {
                 let bytes = drawn(mean, self.config.burst_law, &mut self.random).max(1);
-                return Step { bytes: bytes.min(left), next: None };
+                return Step { bytes: Some(bytes.min(left)), next: None };
             }
             Burst::Time { span, rate, message } => (span, rate, message),
         };
@@ -45,10 +47,15 @@ impl Bursts {
             Some(end) => end,
             None => now + drawn_span(span, self.config.burst_law, &mut self.random),
         };
-        let bytes = message.min(left);
-        let interval = rate.time_for_bits(bytes.saturating_mul(8)).unwrap_or(Duration::MAX);
+        let (bytes, interval) = if self.owed.is_zero() || left == 0 {
+            let bytes = message.min(left);
+            (Some(bytes), rate.time_for_bits(bytes.saturating_mul(8)).unwrap_or(Duration::MAX))
+        } else {
+            (None, self.owed)
+        };
         let next = now + interval;
-        // A rate of bursts is kept inside of them: a message that would be due later waits for the next one.
+        // A rate of bursts is kept over them: a message that would be due later is, as far into the next one.
+        self.owed = next - end;
         self.end = (next < end).then_some(end);
         Step { bytes, next: Some(if next < end { next } else { end + self.pause() }) }
     }

@@ -127,7 +127,7 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
             }
         }
     }
-    for handover in &scenario.handovers {
+    for handover in scenario.possible_handovers() {
         let anchor = scenario.node(scenario.link(handover.from).ends[0]);
         if handover.queued == QueuedFate::ReRoute && anchor.role != Role::HomeAgent {
             return Err(Unsupported {

@@ -100,6 +100,7 @@ pub(crate) fn relays(
     let drawn = [key(), key()].concat();
     secret.copy_from_slice(&drawn);
     let home_address = topology.address_of(mobile).to_ipv4();
+    let home_agent = topology.homes.of(mobile).map(|home| home.agent_address.to_ipv4());
     let plan = |lent: &RelayLink| {
         let alliance_key = ClusterKey { spi: ALLIANCE_SPI, key: key() };
         let node = topology.find(&scenario.node(lent.node).name)?;
@@ -113,6 +114,7 @@ pub(crate) fn relays(
         let (interface, client_address) = find(mobile, up_of(lent.cluster))?;
         let link = scenario.link(lent.link);
         let cluster = relay_address.to_ipv4();
+        let cluster_network = Prefix::new(relay_address.beside(0).to_ipv4(), Subnet::PREFIX_LEN);
         let trust = |peer| match multipath.trust {
             careof_scenario::Trust::Keys => {
                 Trust::Keys { cluster: cluster_key.clone(), peers: vec![(peer, alliance_key.clone())] }
@@ -131,7 +133,7 @@ pub(crate) fn relays(
             client_address,
             relay: RelayConfig {
                 cluster,
-                cluster_network: Prefix::new(relay_address.beside(0).to_ipv4(), Subnet::PREFIX_LEN),
+                cluster_network,
                 outside: outside.to_ipv4(),
                 downlink: lent.claims.or_else(|| told_rate(link, |link| link.down.rate)),
                 uplink: lent.claims.or_else(|| told_rate(link, |link| link.up.rate)),
@@ -144,7 +146,9 @@ pub(crate) fn relays(
             },
             client: ClientConfig {
                 home_address,
+                home_agent,
                 cluster: client_address.to_ipv4(),
+                cluster_network,
                 relays: 1,
                 highest_cost: u16::MAX,
                 lifetime: lent.longest,

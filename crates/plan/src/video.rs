@@ -62,7 +62,8 @@ pub struct Player {
 
 impl Player {
     /// A player of `video` that has not begun.
-    pub(crate) const fn new(video: Video) -> Self {
+    #[must_use]
+    pub const fn new(video: Video) -> Self {
         Self {
             video,
             picture: Picture::Waits,
@@ -138,6 +139,11 @@ impl Player {
         // It plays, for `startup` and a segment fit into the buffer.
         self.next_request = Some(now + (self.buffered + self.video.segment - self.video.buffer));
         false
+    }
+
+    /// Whether there is nothing more to see: the film is over, as far as it was told, or the viewer has left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.picture == Picture::Over
     }
 
     /// Whether every segment of the film has come.

@@ -53,6 +53,7 @@ pub struct Workload {
     asked: u64,
     answered: u64,
     next_message: Option<Instant>,
+    /// Nothing more is asked of the connection.
     stopped: bool,
     cut_short: bool,
     /// Of an on-off flow.
@@ -243,7 +244,8 @@ impl Workload {
     /// When [`Workload::handle_timeout`] wants to be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         if self.stopped {
-            return None;
+            // Everything has come; who watches it may leave before its end.
+            return self.stop.filter(|_| self.player.as_ref().is_some_and(|player| !player.is_over()));
         }
         let of_player = self.player.as_ref().and_then(|player| player.next_timeout());
         match (self.next_message.or(of_player), self.stop) {
@@ -254,15 +256,15 @@ impl Workload {
 
     /// The next message is due, or the flow stops.
     pub fn handle_timeout(&mut self, now: Instant) -> Option<Ask> {
-        if self.stopped {
-            return None;
-        }
-        if self.stop.is_some_and(|stop| stop <= now) {
-            self.stopped = true;
+        if self.is_past(now) {
             if let Some(player) = &mut self.player {
                 player.stop(now);
             }
-            return Some(Ask::Stop(Side::Opener));
+            let was_stopped = core::mem::replace(&mut self.stopped, true);
+            return (!was_stopped).then_some(Ask::Stop(Side::Opener));
+        }
+        if self.stopped {
+            return None;
         }
         if let (Some(player), Traffic::Video(video)) = (&mut self.player, self.traffic) {
             let is_due = player.next_timeout().is_some_and(|due| due <= now);
@@ -276,6 +278,7 @@ impl Workload {
         if let Some(bursts) = &mut self.bursts {
             let Step { bytes, next } = bursts.step(due, self.asked);
             self.next_message = next;
+            let bytes = bytes?;
             if bytes == 0 {
                 self.stopped = true;
                 return Some(Ask::Close(Side::Opener));
@@ -400,13 +403,80 @@ mod tests {
         let mut work = Workload::new(on_off(burst, Some(800)), None, random());
         assert_eq!(work.connected(at(0)), [None, None]);
         assert!(!work.is_dialogue());
-        // One each 20 ms for 50 ms, then nothing until 50 + 300 ms.
-        for due in [0, 20, 40, 350, 370] {
-            assert_eq!(work.next_timeout(), Some(at(due)));
-            assert_eq!(work.handle_timeout(at(due)), Some(Ask::Write(Side::Opener, 160)));
+        // One each 20 ms for 50 ms, then nothing until 50 + 300 ms; of the third 10 ms lie in the second burst.
+        let mut written = Vec::new();
+        while let Some(due) = work.next_timeout() {
+            match work.handle_timeout(due) {
+                Some(Ask::Write(Side::Opener, 160)) => written.push(due),
+                Some(ask) => assert_eq!((ask, written.len()), (Ask::Close(Side::Opener), 5)),
+                None => assert_eq!(due, at(350)),
+            }
         }
-        assert_eq!(work.handle_timeout(at(390)), Some(Ask::Close(Side::Opener)), "800 bytes are written");
-        assert_eq!(work.next_timeout(), None);
+        assert_eq!(written, [0, 20, 40, 360, 380].map(at));
+    }
+
+    #[test]
+    fn bursts_of_some_time_keep_their_rate_however_short_they_are() {
+        let rate = DataRate::from_kilobits_per_second(64);
+        for (law, span) in [(Law::Fixed, 50), (Law::Fixed, 7), (Law::Exponential, 30), (Law::Pareto(1.5), 15)]
+        {
+            let burst = Burst::Time { span: Duration::from_millis(span), rate, message: 160 };
+            let pause = Duration::from_millis(100);
+            let on_off = OnOff { burst, burst_law: law, pause, pause_law: Law::Fixed, size: None };
+            let mut work = Workload::new(Traffic::OnOff(on_off), None, random());
+            work.connected(at(0));
+            let (mut pauses, mut bytes, mut last) = (0_u32, 0, at(0));
+            while let Some(due) = work.next_timeout().filter(|due| *due < at(600_000)) {
+                pauses += u32::from(due - last >= pause);
+                last = due;
+                if let Some(Ask::Write(_, size)) = work.handle_timeout(due) {
+                    bytes += size;
+                }
+            }
+            assert!(pauses > 100, "{law:?}: {pauses}");
+            // A message takes 20 ms, and is written when the one before it has had them.
+            let on = (last - at(0)) - pause * pauses;
+            let carried = Duration::from_millis(bytes / 160 * 20);
+            let range = on..=on + Duration::from_millis(20);
+            assert!(range.contains(&carried), "{law:?} {span}: {carried:?} in {on:?}");
+        }
+    }
+
+    #[test]
+    fn a_viewer_leaves_a_film_that_is_all_there() {
+        let second = Duration::from_secs(1);
+        let video = Video {
+            segment: second,
+            ladder: careof_scenario::Ladder::new(&[DataRate::from_megabits_per_second(1)]).unwrap(),
+            buffer: second * 8,
+            startup: second,
+            adaptation: careof_scenario::Adaptation::Throughput,
+            segments: Some(6),
+            request: 400,
+        };
+        let fetched = |stop: u64| {
+            let mut work = Workload::new(Traffic::Video(video), Some(at(stop)), random());
+            work.connected(at(0));
+            for number in 1..6_u64 {
+                let ask = work.received(at(100), Side::Opener, number * 125_000);
+                assert_eq!(ask, Some(Ask::Write(Side::Opener, 400)));
+            }
+            assert_eq!(work.received(at(100), Side::Opener, 750_000), Some(Ask::Close(Side::Opener)));
+            work
+        };
+        let mut work = fetched(4_000);
+        assert_eq!(work.next_timeout(), Some(at(4_000)));
+        assert_eq!(work.handle_timeout(at(4_000)), None, "the connection is closed already");
+        assert_eq!((work.next_timeout(), work.was_cut_short()), (None, false));
+        let seen = work.player().unwrap().summary("film", at(60_000));
+        assert_eq!(
+            (seen.played, seen.buffered),
+            (Duration::from_millis(3_900), Duration::from_millis(2_100))
+        );
+        // Whoever stays sees it to its end.
+        let mut work = fetched(9_000);
+        assert_eq!((work.handle_timeout(at(9_000)), work.next_timeout()), (None, None));
+        assert_eq!(work.player().unwrap().summary("film", at(60_000)).played, second * 6);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::sweep::{NativeGridError, PyCrew, PyGrid};
+use crate::sweep::{NativeGridError, PyCrew, PyGrid, sweep_rows};
 use crate::world::{World, WorldError, WorldName};
 
 create_exception!(
@@ -251,7 +251,8 @@ impl PyWorld {
         let name = world_name(world)?;
         let seeded: Vec<String> =
             overrides.iter().cloned().chain(seed.map(|seed| format!("seed={seed}"))).collect();
-        let scenario = careof_plan::drawn(parse(path, text, &seeded)?, run);
+        let parsed = parse(path, text, &seeded)?;
+        let scenario = careof_plan::drawn(parsed.clone(), run);
         let scenario_json = scenario.canonical_json();
         let nodes = match capture {
             CaptureWords::All(true) => CaptureNodes::All,
@@ -270,7 +271,7 @@ impl PyWorld {
         let observation = Observation { trace, kinds, capture: request };
         let own = own.map(|(flow, words, environment)| OwnProgram { flow, words, environment });
         let world =
-            py.detach(|| World::new(name, scenario, path, run, observation, own)).map_err(world_error)?;
+            py.detach(|| World::new(name, parsed, path, run, observation, own)).map_err(world_error)?;
         Ok(Self {
             duration_s: world.duration().as_secs_f64(),
             running: Mutex::new(Running {
@@ -403,6 +404,7 @@ fn _careof(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(check, module)?,
         wrap_pyfunction!(check_world, module)?,
+        wrap_pyfunction!(sweep_rows, module)?,
         wrap_pyfunction!(overview, module)?,
         wrap_pyfunction!(kernel_edition, module)?,
         wrap_pyfunction!(prepare, module)?,

@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use careof_scenario::Scenario;
 use careof_sweep::{Crew, Grid, GridError, columns};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyRuntimeError};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+
+use crate::{world, world_name};
 
 create_exception!(
     _careof,
@@ -18,6 +21,13 @@ create_exception!(
 
 fn grid_error(error: GridError) -> PyErr {
     NativeGridError::new_err((error.message, error.hint))
+}
+
+/// The rows of a sweep's table from the summary of a run, both as JSON.
+#[pyfunction]
+pub(crate) fn sweep_rows(summary: &str) -> PyResult<String> {
+    let summary = serde_json::from_str(summary).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(serde_json::Value::Array(careof_sweep::rows(&summary)).to_string())
 }
 
 /// A scenario, the keys that vary, and repetitions.
@@ -42,9 +52,13 @@ impl PyGrid {
         Ok(Self { grid: Arc::new(grid) })
     }
 
-    /// What the grid is, as JSON, once a cell of it was found that can be run.
-    fn plan(&self, py: Python<'_>) -> PyResult<String> {
-        let scenario = py.detach(|| self.grid.check()).map_err(grid_error)?;
+    /// What the grid is, as JSON, once a cell of it was found that can be run in a world.
+    fn plan(&self, py: Python<'_>, world: &str) -> PyResult<String> {
+        let world = world_name(world)?;
+        let fits = |scenario: &Scenario, file: &str| {
+            world::check(world, scenario.clone(), file).map_err(|error| error.message)
+        };
+        let scenario = py.detach(|| self.grid.check_by(&fits)).map_err(grid_error)?;
         let axes: Vec<_> = self
             .grid
             .axes()

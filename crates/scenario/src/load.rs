@@ -75,6 +75,7 @@ impl Scenario {
                 found: "a scenario that could not be read".to_owned(),
                 expected: "this is an error in careof; please report it with the file".to_owned(),
                 hint: None,
+                also: Vec::new(),
             }])
         })
     }

@@ -741,6 +741,12 @@ pub enum KernelProfile {
 }
 
 impl Scenario {
+    /// Each handover that a run of it may have: also those that are drawn, which are in some runs and not in others. What a world cannot do is
+    /// looked for in all of them, lest the tenth run of a series be refused.
+    pub fn possible_handovers(&self) -> impl Iterator<Item = &Handover> {
+        self.handovers.iter().chain(self.poisson_handovers.iter().flat_map(|poisson| &poisson.round))
+    }
+
     /// The node behind an id of this scenario.
     ///
     /// # Panics

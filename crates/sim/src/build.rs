@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use careof_base::Instant;
 use careof_link::{Fate, Link};
-use careof_metrics::FlowMetrics;
+use careof_metrics::{FlowMetrics, MOST_DELAYS};
 use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
     AgentPlan, Captures, Digest, FlowId, InterfaceIndex, Locator, NodeId, Observation, OneWayId, Plan, Side,
@@ -40,9 +40,9 @@ impl Simulation {
         run: u64,
         observation: Observation,
     ) -> Result<Self, WorldError> {
-        scenario = drawn(scenario, run);
         refuse_what_no_world_can(&scenario)?;
         refuse_what_is_a_kernels(&scenario)?;
+        scenario = drawn(scenario, run);
         let topology = lay_out(&scenario);
         change_senders(&mut scenario, &topology);
         let log = observation.log(|| names(&scenario, &topology));
@@ -254,6 +254,7 @@ impl Simulation {
                 let metrics = FlowMetrics::with_stalls_from(threshold);
                 self.flow_metrics.push(match &spec.workload {
                     Traffic::Voice(voice) => metrics.with_voice(call(voice)),
+                    _ if self.flow_metrics.len() < MOST_DELAYS => metrics.with_delays(),
                     _ => metrics,
                 });
                 if self.fleet.is_none() {

@@ -2,7 +2,8 @@
 
 use careof_base::RandomStream;
 use careof_mobility::multipath::alliance::{
-    CLUSTER_PORT, Client, ClusterTransmit, Incoming, Onward, Relay, RelayDrop, RelayInterfaces, Side,
+    CLUSTER_PORT, CLUSTER_TTL, Client, ClusterTransmit, Incoming, Onward, Relay, RelayDrop, RelayInterfaces,
+    Side,
 };
 use careof_mobility::v4::{Input, InterfaceId};
 use careof_plan::{InterfaceIndex, Locator, NodeId, RelayPlan};
@@ -11,7 +12,6 @@ use careof_wire::tunnel::Encapsulation;
 
 use crate::bytes::{datagram, payload_to};
 use crate::drop_cause::NodeDrop;
-use crate::forwarding::DEFAULT_TTL;
 use crate::header::Header;
 use crate::observer::Note;
 use crate::packet::{Outer, PacketRef};
@@ -35,6 +35,8 @@ struct Alliance {
 /// All of them.
 pub(crate) struct Cluster {
     alliances: Vec<Alliance>,
+    /// Something comes to the mobile node by a path of its own.
+    own_path_works: bool,
 }
 
 impl Cluster {
@@ -50,6 +52,8 @@ impl Simulation {
             return;
         }
         let now = self.now;
+        let interfaces = &self.topology.place(mobile).interfaces;
+        let own: Vec<_> = interfaces.iter().map(|interface| interface.address.to_ipv4()).collect();
         let alliances = plans.into_iter().enumerate().map(|(index, plan)| {
             let slot = self.add_component(Component::Alliance(index as u8));
             self.queue.set(slot, Some(now));
@@ -58,20 +62,22 @@ impl Simulation {
                 careof_plan::stream(&self.scenario, self.run, &format!("relay.{name}.{what}"))
             };
             let (faults, client) = (stream("faults"), stream("client"));
+            let relay = Relay::new(now, plan.relay.clone(), stream("challenge").next_u64());
             // Nothing was said before the run.
-            let relay = Relay::new(now, plan.relay.clone(), 0);
+            let mut client = Client::new(plan.client.clone(), 0, client);
+            client.set_own_addresses(now, own.clone());
             Alliance {
                 mobile,
                 slot,
                 relay,
-                client: Client::new(plan.client.clone(), 0, client),
+                client,
                 interfaces: RelayInterfaces::new([InterfaceId(plan.interface.0)]),
                 faults,
                 plan,
             }
         });
         let alliances = alliances.collect();
-        self.cluster = Some(Box::new(Cluster { alliances }));
+        self.cluster = Some(Box::new(Cluster { alliances, own_path_works: false }));
     }
 
     /// The deadline of a relay or of its client has come.
@@ -146,8 +152,8 @@ impl Simulation {
         let ClusterTransmit { destination, payload } = transmit;
         let destination: Locator = destination.unwrap_or(core::net::Ipv4Addr::BROADCAST).into();
         let datagram = datagram(CLUSTER_PORT, (source.to_ipv4(), destination.to_ipv4()), payload);
-        // It is for the cluster alone.
-        self.send_message(node, Some(interface), (source, destination), 1, protocol::UDP, datagram);
+        let ends = (source, destination);
+        self.send_message(node, Some(interface), ends, CLUSTER_TTL, protocol::UDP, datagram);
     }
 
     /// A message of the cluster may have come; whether it was one.
@@ -161,7 +167,7 @@ impl Simulation {
         let now = self.now;
         let Some(cluster) = &mut self.cluster else { return false };
         let Some(payload) = payload_to(CLUSTER_PORT, header, bytes) else { return false };
-        let from = header.source.to_ipv4();
+        let (from, ttl) = (header.source.to_ipv4(), header.ttl);
         let is_at = |one: &Alliance| {
             let RelayPlan { node: relay, inner_interface, interface: outer, .. } = one.plan;
             [(relay, inner_interface), (one.mobile, outer)].contains(&(node, interface))
@@ -169,9 +175,9 @@ impl Simulation {
         let Some(index) = cluster.alliances.iter().position(is_at) else { return true };
         let one = &mut cluster.alliances[index];
         if one.mobile == node {
-            one.client.handle_message(now, from, payload);
+            one.client.handle_message(now, from, ttl, payload);
         } else {
-            one.relay.handle_message(now, from, payload);
+            one.relay.handle_message(now, from, ttl, payload);
         }
         self.drive_alliance(index);
         true
@@ -183,6 +189,18 @@ impl Simulation {
         let Some(one) = self.alliance_mut(relay) else { return };
         one.client.note_path(now, one.plan.relay_address.to_ipv4(), works);
         self.drive_alliance(relay);
+    }
+
+    /// The clients learn whether anything comes by a path of the mobile node's own.
+    pub(crate) fn note_own_path(&mut self, works: bool) {
+        let now = self.now;
+        let Some(cluster) = &mut self.cluster else { return };
+        if cluster.own_path_works == works {
+            return;
+        }
+        cluster.own_path_works = works;
+        cluster.alliances.iter_mut().for_each(|one| one.client.note_own_path(now, works));
+        (0..cluster.alliances.len()).for_each(|index| self.drive_alliance(index));
     }
 
     /// Whether a node is a relay that has vanished.
@@ -213,7 +231,8 @@ impl Simulation {
         let [entry, source, destination] =
             [outer.header.source, inner.source, inner.destination].map(Locator::to_ipv4);
         let side = if interface == one.plan.inner_interface { Side::Cluster } else { Side::Link };
-        let onward = one.relay.switch(now, &Incoming { side, entry, source, destination, len });
+        let ttl = outer.header.ttl;
+        let onward = one.relay.switch(now, &Incoming { side, entry, source, destination, ttl, len });
         let is_dropped = onward.is_ok() && one.faults.chance(one.plan.drops);
         let interfaces = [one.plan.inner_interface, one.plan.outer_interface];
         let way = match onward {
@@ -222,11 +241,13 @@ impl Simulation {
             Err(RelayDrop::NoAlly) => Err(NodeDrop::NoAlly),
             Err(RelayDrop::WouldLoop) => Err(NodeDrop::TunnelLoop),
             Err(RelayDrop::OverRate) => Err(NodeDrop::OverRate),
+            Err(RelayDrop::NotHomeAgent) => Err(NodeDrop::ForeignTunnel),
+            Err(RelayDrop::Expired) => Err(NodeDrop::TtlExpired),
         };
         match way {
-            Ok(Onward { side, entry, exit }) => {
+            Ok(Onward { side, entry, exit, ttl }) => {
                 self.strip_outer(packet);
-                let (wrapping, ttl) = (Wrapping::Ipv4(Encapsulation::IpInIp), DEFAULT_TTL);
+                let wrapping = Wrapping::Ipv4(Encapsulation::IpInIp);
                 let passage = Passage { wrapping, entry: entry.into(), exit: exit.into(), ttl };
                 if self.put_in_tunnel(node, packet, passage) {
                     self.transmit(node, interfaces[usize::from(side == Side::Link)], packet);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use careof_metrics::{MultipathSummary, PathSummary};
+use careof_mobility::PathState;
 use careof_mobility::multipath::{
-    Bond, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathChange, PathId, Sending,
+    Bond, BondDrop, BondEvent, BondTransmit, FlowFields, PATH_PORT, PathChange, PathId, Sending,
 };
 use careof_mobility::v4::InterfaceId;
 use careof_plan::{InterfaceIndex, Locator, MultipathPlan, NodeId, OneWayId, PlannedPath, down_of, up_of};
@@ -58,6 +59,12 @@ pub(crate) struct Multipath {
 impl Multipath {
     fn end_at(&self, node: NodeId) -> Option<usize> {
         self.ends.iter().position(|end| end.node == node)
+    }
+
+    /// Why messages about paths had no effect at either end, and how many.
+    pub(crate) fn dropped_messages(&self) -> impl Iterator<Item = (BondDrop, u64)> + '_ {
+        let dropped = |end: &End| BondDrop::ALL.map(|reason| (reason, end.bond.counters().dropped(reason)));
+        self.ends.iter().flat_map(dropped).filter(|(_, count)| *count > 0)
     }
 
     fn path(&self, path: PathId) -> Option<PlannedPath> {
@@ -117,6 +124,9 @@ impl Simulation {
         let mut changed = false;
         for ((path, was_there), there) in multipath.plan.paths.iter().zip(&mut end.is_there).zip(there) {
             match (*was_there, there) {
+                (false, true) if path.relay.is_some() => {
+                    end.bond.set_path_to_prove(now, path.id, path.configs[place]);
+                }
                 (false, true) => end.bond.set_path(now, path.id, path.configs[place]),
                 (true, false) => end.bond.remove_path(now, path.id),
                 _ => continue,
@@ -238,6 +248,13 @@ impl Simulation {
         end.is_draining = false;
         let deadline = end.bond.next_timeout(now).map(|at| at.max(now));
         self.queue.set(end.slot, deadline);
+        if place == MOBILE && !multipath.plan.relays.is_empty() {
+            let known = end.bond.dispersion();
+            let is_alive = |id| known.path(id).is_some_and(|path| path.state() == PathState::Alive);
+            let mut own = multipath.plan.paths.iter().filter(|path| path.relay.is_none());
+            let works = own.any(|path| is_alive(path.id));
+            self.note_own_path(works);
+        }
     }
 
     fn drain_one(&mut self, place: usize) -> bool {
@@ -260,10 +277,15 @@ impl Simulation {
         if let Some(event) = end.bond.poll_event() {
             self.note_path(node, event);
             let relayed = |path| self.multipath.as_ref()?.path(path)?.relay;
-            if let (MOBILE, BondEvent::Path { path, change }) = (place, event)
+            let news = match event {
+                BondEvent::Path { path, change } => Some((path, change == PathChange::Back)),
+                BondEvent::Proven { path } => Some((path, true)),
+                BondEvent::PeerRestarted => None,
+            };
+            if let (MOBILE, Some((path, works))) = (place, news)
                 && let Some(relay) = relayed(path)
             {
-                self.note_relayed_path(relay, change == PathChange::Back);
+                self.note_relayed_path(relay, works);
             }
             return true;
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use careof_metrics::{SegmentRange, Transmission};
+use careof_metrics::{FlowMetrics, SegmentRange, Transmission};
 use careof_plan::{Ask, FlowId, Locator, NodeId, Side, client_of, migrates, port};
 use careof_quic::{Connection, Event, Role, StreamRange, packet_of_data};
 use careof_trace::TcpState;
@@ -42,8 +42,13 @@ pub(crate) struct QuicEnd {
     /// Datagrams sent.
     serial: i64,
     /// By their number, what data those that were sent last carry.
-    sent: BTreeMap<i64, Vec<(SegmentRange, Option<Transmission>)>>,
+    sent: BTreeMap<i64, Vec<(StreamRange, Option<Transmission>)>>,
     traced: Option<TcpState>,
+}
+
+/// What the metrics call a range of a stream.
+const fn segment(range: &StreamRange) -> SegmentRange {
+    SegmentRange::of_bytes(range.start, range.end)
 }
 
 impl QuicFlow {
@@ -217,7 +222,7 @@ impl Simulation {
         {
             for (range, transmission) in carried {
                 if let Some(transmission) = transmission {
-                    self.flow_metrics[index].on_segment_arrival(*range, *transmission);
+                    self.flow_metrics[index].on_segment_arrival(segment(range), *transmission);
                 }
             }
         }
@@ -307,9 +312,11 @@ impl Simulation {
         let carried: Vec<_> = data
             .iter()
             .map(|range| {
-                let segment = SegmentRange { seq: range.start as i64, end: range.end as i64 };
                 let metrics = measured.map(|index| &mut self.flow_metrics[index]);
-                (segment, metrics.map(|metrics| metrics.on_segment_sent(segment, is_repeated(range))))
+                let sent = |metrics: &mut FlowMetrics| {
+                    metrics.on_segment_sent(now, segment(range), is_repeated(range))
+                };
+                (*range, metrics.map(sent))
             })
             .collect();
         end.left = data.iter().map(|range| range.end).fold(end.left, u64::max);
@@ -377,8 +384,8 @@ impl Simulation {
         }
         let quic = flow.quic.as_ref()?;
         let carried = quic.ends[origin.sender.index()].sent.get(&origin.seq)?;
-        let len = carried.iter().map(|(range, _)| (range.end - range.seq) as u32).sum();
-        Some((carried.first()?.0.seq, len))
+        let len = carried.iter().map(|(range, _)| (range.end - range.start) as u32).sum();
+        Some((carried.first()?.0.start as i64, len))
     }
 
     /// The state of an endpoint as the trace has it.

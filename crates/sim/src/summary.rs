@@ -179,6 +179,9 @@ impl Simulation {
                 }
             }
         }
+        for (reason, count) in self.multipath.iter().flat_map(|multipath| multipath.dropped_messages()) {
+            *summary.discarded.entry(format!("multipath-{}", reason.name())).or_default() += count;
+        }
         if self.malformed_messages > 0 {
             *summary.discarded.entry("unreadable".to_owned()).or_default() += self.malformed_messages;
         }

@@ -306,7 +306,7 @@ impl Simulation {
         let mut number = None;
         if let (Some(index), 1..) = (flow.measured[side.index()], segment.seq_len()) {
             let range = SegmentRange { seq, end: seq + i64::from(segment.seq_len()) };
-            number = Some(self.flow_metrics[index].on_segment_sent(range, sending.retransmission));
+            number = Some(self.flow_metrics[index].on_segment_sent(self.now, range, sending.retransmission));
         }
         let (node, way, source, port) = (end.node, end.way, end.address, segment.destination_port);
         let tells = end.tells;

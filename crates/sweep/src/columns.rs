@@ -6,10 +6,7 @@
 use std::sync::LazyLock;
 
 use careof_base::{Duration, Instant};
-use careof_metrics::{
-    DEFINITIONS, FlowHandoverSummary, FlowMetrics, FlowSummary, HandoverSummary, Recovery, Resumption,
-    Section, Summary, TcpSummary,
-};
+use careof_metrics::{DEFINITIONS, FlowMetrics, FlowSummary, Section, TcpSummary};
 use serde_json::{Map, Value, json};
 
 /// A column of the table.
@@ -104,24 +101,31 @@ fn fields(flow: &FlowSummary) -> Map<String, Value> {
     }
 }
 
-/// The rows of a run that went well. A run without flows has one row, in which nothing is said of a flow.
-pub(crate) fn rows(summary: &Summary) -> Vec<Value> {
-    let dropped: u64 = summary.packets.dropped.values().sum();
-    let row = |flow: Option<&FlowSummary>| {
-        let known = flow.map(fields).unwrap_or_default();
+/// The rows of a run that went well, from its summary as JSON, in whichever world it was made. A run without flows has
+/// one row, in which nothing is said of a flow. What a summary does not have is null.
+#[must_use]
+pub fn rows(summary: &Value) -> Vec<Value> {
+    let dropped: u64 = parts(&summary["packets"]["dropped"]).filter_map(Value::as_u64).sum();
+    let row = |flow: &Value| {
         let of_flow = DEFINITIONS
             .iter()
             .filter(|one| one.section == Section::Flow)
-            .map(|one| flat(known.get(one.key).unwrap_or(&Value::Null)));
-        let own = handovers(&summary.handovers, flow.map(|flow| flow.name.as_str()))
+            .map(|one| flat(flow.get(one.key).unwrap_or(&Value::Null)));
+        let own = handovers(&summary["handovers"], &flow["name"])
             .into_iter()
-            .chain([json!(dropped), json!(summary.digest)]);
+            .chain([json!(dropped), flat(&summary["digest"])]);
         Value::Array(of_flow.chain(own).collect())
     };
-    if summary.flows.is_empty() {
-        vec![row(None)]
-    } else {
-        summary.flows.iter().map(|flow| row(Some(flow))).collect()
+    let rows: Vec<Value> = parts(&summary["flows"]).map(row).collect();
+    if rows.is_empty() { vec![row(&Value::Null)] } else { rows }
+}
+
+/// What a list or an object holds; nothing where it is neither.
+fn parts(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
+    match value {
+        Value::Array(parts) => Box::new(parts.iter()),
+        Value::Object(parts) => Box::new(parts.values()),
+        _ => Box::new(std::iter::empty()),
     }
 }
 
@@ -140,40 +144,44 @@ fn flat(value: &Value) -> Value {
     }
 }
 
-fn handovers(handovers: &[HandoverSummary], flow: Option<&str>) -> [Value; 8] {
-    let interruption: Duration = handovers.iter().map(|one| one.interruption).sum();
-    let mine =
-        handovers.iter().filter_map(|one| one.flows.iter().find(|other| Some(other.name.as_str()) == flow));
-    let mine: Vec<&FlowHandoverSummary> = mine.collect();
-    let stall = [Resumption::Never, Resumption::NotReady, Resumption::Resumed, Resumption::Idle]
-        .into_iter()
-        .find(|&word| mine.iter().any(|one| one.stall == word));
-    let silence = mine.iter().filter_map(|one| one.longest_silence).max();
-    let recovery = [Recovery::Never, Recovery::NotReady, Recovery::Reached, Recovery::NotMeasured]
-        .into_iter()
-        .find(|&word| handovers.iter().any(|one| one.recovery == word));
-    let stall_after = (stall == Some(Resumption::Resumed))
-        .then(|| mine.iter().filter_map(|one| one.stall_after).max())
-        .flatten();
-    let recovery_90 = (recovery == Some(Recovery::Reached))
-        .then(|| handovers.iter().filter_map(|one| one.recovery_90).max())
-        .flatten();
-    let share = handovers.iter().filter_map(|one| one.goodput_after_share).min_by(f64::total_cmp);
-    let seconds = |span: Option<Duration>| span.map(|span| span.as_nanos() as f64 / 1e9);
+fn handovers(handovers: &Value, flow: &Value) -> [Value; 8] {
+    let all: Vec<&Value> = parts(handovers).collect();
+    let mine: Vec<&Value> =
+        all.iter().flat_map(|one| parts(&one["flows"])).filter(|one| &one["name"] == flow).collect();
+    let stall = worst(&mine, "stall", &["never", "not-ready", "resumed", "idle"]);
+    let recovery = worst(&all, "recovery", &["never", "not-ready", "reached", "not-measured"]);
+    let longest =
+        |of: &[&Value], key: &str| of.iter().filter_map(|one| one[key].as_f64()).max_by(f64::total_cmp);
+    // Whole nanoseconds, whose sum does not depend on their order.
+    let interruption: u64 = all
+        .iter()
+        .filter_map(|one| one["interruption_s"].as_f64())
+        .map(|span| (span * 1e9).round() as u64)
+        .sum();
+    let stall_after = (stall == "resumed").then(|| longest(&mine, "stall_after_s")).flatten();
+    let recovery_90 = (recovery == "reached").then(|| longest(&all, "recovery_90_s")).flatten();
+    let share = all.iter().filter_map(|one| one["goodput_after_share"].as_f64()).min_by(f64::total_cmp);
     [
-        json!(handovers.len()),
-        json!(seconds(silence)),
-        json!(seconds(Some(interruption))),
-        json!(stall),
-        json!(seconds(stall_after)),
-        json!(recovery),
-        json!(seconds(recovery_90)),
+        json!(all.len()),
+        json!(longest(&mine, "longest_silence_s")),
+        json!(interruption as f64 / 1e9),
+        stall,
+        json!(stall_after),
+        recovery,
+        json!(recovery_90),
         json!(share),
     ]
 }
 
+/// The first of `words`, which are in their order from the worst on, that any of them has under `key`.
+fn worst(of: &[&Value], key: &str, words: &[&str]) -> Value {
+    words.iter().find(|word| of.iter().any(|one| one[key] == **word)).map_or(Value::Null, |word| json!(word))
+}
+
 #[cfg(test)]
 mod tests {
+    use careof_metrics::{FlowHandoverSummary, HandoverSummary, Recovery, Resumption};
+
     use super::*;
 
     fn flow(stall: Resumption, after: Option<u64>) -> FlowHandoverSummary {
@@ -225,6 +233,35 @@ mod tests {
         }
     }
 
+    /// What handovers come to for a flow, from their JSON.
+    fn of(all: &[HandoverSummary], flow: &str) -> [Value; 8] {
+        handovers(&serde_json::to_value(all).unwrap(), &json!(flow))
+    }
+
+    #[test]
+    fn the_worst_word_of_handovers_is_known_whatever_it_is() {
+        for stall in [Resumption::Never, Resumption::NotReady, Resumption::Resumed, Resumption::Idle] {
+            let one = [handover(flow(stall, None), Recovery::NotMeasured, None)];
+            assert_eq!(of(&one, "x")[3], serde_json::to_value(stall).unwrap());
+        }
+        for recovery in [Recovery::Never, Recovery::NotReady, Recovery::Reached, Recovery::NotMeasured] {
+            let one = [handover(flow(Resumption::Idle, None), recovery, None)];
+            assert_eq!(of(&one, "x")[5], serde_json::to_value(recovery).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_summary_that_says_nothing_has_one_row_of_nulls() {
+        let row = rows(&json!({}));
+        assert_eq!(row.len(), 1);
+        let known: Vec<&Value> = parts(&row[0]).filter(|one| !one.is_null()).collect();
+        assert_eq!(
+            known,
+            [&json!(0), &json!(0.0), &json!(0)],
+            "handovers, interruption_s and packets_dropped"
+        );
+    }
+
     #[test]
     fn every_value_of_a_flow_has_a_column_and_a_type() {
         let example = example();
@@ -265,7 +302,7 @@ mod tests {
             json!(4.0),
             json!(0.2),
         ];
-        assert_eq!(handovers(&both, Some("x")), expected);
+        assert_eq!(of(&both, "x"), expected);
         let stuck = [both[0].clone(), handover(flow(Resumption::Never, None), Recovery::Never, None)];
         let expected = [
             json!(2),
@@ -277,15 +314,15 @@ mod tests {
             Value::Null,
             json!(0.4),
         ];
-        assert_eq!(handovers(&stuck, Some("x")), expected);
+        assert_eq!(of(&stuck, "x"), expected);
     }
 
     #[test]
     fn a_flow_that_no_handover_touches_has_no_stall() {
         let one = [handover(flow(Resumption::Resumed, Some(3)), Recovery::Reached, Some(4))];
-        assert_eq!(handovers(&one, Some("y"))[1], Value::Null);
-        assert_eq!(handovers(&one, Some("y"))[3..5], [Value::Null, Value::Null]);
+        assert_eq!(of(&one, "y")[1], Value::Null);
+        assert_eq!(of(&one, "y")[3..5], [Value::Null, Value::Null]);
         let none = [&[json!(0), Value::Null, json!(0.0)][..], &vec![Value::Null; 5]].concat();
-        assert_eq!(handovers(&[], Some("x")).to_vec(), none);
+        assert_eq!(of(&[], "x").to_vec(), none);
     }
 }

@@ -117,17 +117,29 @@ impl Grid {
     /// A cell that is a scenario which the simulator can run.
     ///
     /// # Errors
-    /// None of 1000 is: a key may be mistyped. What is wrong with the one that has the least wrong with it.
+    /// As of [`check_by`](Self::check_by).
     pub fn check(&self) -> Result<Scenario, GridError> {
+        self.check_by(&|scenario, file| {
+            let simulation = Simulation::new(scenario.clone(), file, 0, Observation::default());
+            simulation.map(drop).map_err(|error| error.to_string())
+        })
+    }
+
+    /// A cell that is a scenario which a world can run, as `fits` says, which is given the file's name as well.
+    ///
+    /// # Errors
+    /// None of 1000 is: a key may be mistyped. What is wrong with the one that has the least wrong with it.
+    pub fn check_by(
+        &self,
+        fits: &dyn Fn(&Scenario, &str) -> Result<(), String>,
+    ) -> Result<Scenario, GridError> {
         let mut least: Option<(usize, GridError)> = None;
         for cell in self.cells_to_try() {
             let (count, error) = match self.scenario(cell) {
-                Ok(scenario) => {
-                    match Simulation::new(scenario.clone(), &self.file, 0, Observation::default()) {
-                        Ok(_) => return Ok(scenario),
-                        Err(error) => (1, GridError { message: error.to_string(), hint: None }),
-                    }
-                }
+                Ok(scenario) => match fits(&scenario, &self.file) {
+                    Ok(()) => return Ok(scenario),
+                    Err(message) => (1, GridError { message, hint: None }),
+                },
                 Err(errors) => {
                     (errors.0.len(), GridError { message: self.in_terms_of_axes(&errors), hint: None })
                 }
@@ -168,7 +180,8 @@ impl Grid {
                 Err(format!("internal error: {said}; please report it with the scenario and the seed"))
             });
         let outcome = match result {
-            Ok(summary) => Value::Array(rows(&summary?)),
+            // A summary has no maps whose keys are no strings, and no values that refuse.
+            Ok(summary) => Value::Array(rows(&serde_json::to_value(summary?).unwrap_or_default())),
             Err(error) => Value::String(error),
         };
         Some(json!([number, outcome]).to_string())

@@ -12,7 +12,7 @@ mod grid;
 mod panic;
 
 pub use axis::{Axis, Kind};
-pub use columns::{Column, columns};
+pub use columns::{Column, columns, rows};
 pub use crew::Crew;
 pub use grid::{Grid, LARGEST_GRID};
 

@@ -264,7 +264,7 @@ pub const KINDS: &[KindSpec] = &[
               `registered`, `terminated` or `failed`; with `path_monitor` also `path-silent` and `path-answers`, and with \
               `leave_bad_paths` the `detail` of `initiated` says what was wrong; with `care_of = \"dhcp\"` also `address-acquired` and `address-lost`. \
               In a domain of micro-mobility `announced`, `initiated`, `confirmed` (by the base station), `active` and `idle` are of mobile nodes, \
-              `expected`, `arrived`, `moved` and `paged` of routers. With `[multipath]`, `path-out` and `path-back` are of the home agent and of the mobile node; with relays `relay-gained` and `relay-lost` are of the mobile node, `relay-allied` and `relay-ended` of the relay.",
+              `expected`, `arrived`, `moved` and `paged` of routers. With `[multipath]`, `path-out` and `path-back` are of the home agent and of the mobile node; with relays so is `path-proven`, when something was first answered through one, `relay-gained` and `relay-lost` are of the mobile node, `relay-allied` and `relay-ended` of the relay.",
         columns: &[C::Node, C::Link, C::Cause, C::Detail],
     },
     KindSpec {

@@ -123,6 +123,7 @@
     try {
       const headers = { "Content-Type": "application/json" };
       const response = await fetch("run", { method: "POST", headers, body: JSON.stringify(choices()), signal });
+      if (!response.ok) throw new Error(await response.text());
       await show(await response.json());
     } catch (error) {
       if (!signal.aborted) await show({ error: `careof does not answer: ${error.message}`, hint: "is careof serve still running?" });

@@ -7,11 +7,11 @@ import select
 import socket
 import socketserver
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from careof.errors import InputError
 from careof.playground import page
@@ -28,6 +28,10 @@ PORT = 8734
 
 _LARGEST = 1 << 16
 """Bytes of what a page may send."""
+LINES = 32
+"""Connections that are answered at once, each by a thread. A browser opens six to one server at most."""
+WAITING = 4
+"""Pages whose runs may wait for their turn. A page has one under way, and gives it up when something is chosen anew."""
 _CAREFUL = {
     # The page's own files, and nothing else from anywhere.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -53,6 +57,8 @@ class Playground(ThreadingHTTPServer):
         self.is_closing = threading.Event()
         # One at a time: more would share the cores, and the page waits for the last only.
         self.turn = threading.Lock()
+        self.queue = threading.BoundedSemaphore(1 + WAITING)
+        self._lines = threading.BoundedSemaphore(LINES)
         try:
             super().__init__((HOST, port), _Handler)
         except OSError as error:
@@ -81,6 +87,24 @@ class Playground(ThreadingHTTPServer):
 
     def __enter__(self) -> Self:
         return self
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread; hang up where there are as many as there may be."""
+        if not self._lines.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._lines.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, in a thread of its own."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._lines.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of a browser that hung up; what else goes wrong is a fault and is shown."""
@@ -117,12 +141,20 @@ class _Handler(BaseHTTPRequestHandler):
         elif (given := self._choices()) is None:
             self._refuse(HTTPStatus.BAD_REQUEST, "expected an object of texts in JSON")
         else:
-            with suppress(AbandonedError):
-                self._run(given)
+            self._run(given)
 
     def _run(self, given: dict[str, str]) -> None:
-        with self._turn():
-            found = answer(given, self._is_wanted)
+        if not self.server.queue.acquire(blocking=False):
+            why = f"{WAITING} pages wait for their turn already: close some of them"
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, why)
+            return
+        try:
+            with self._turn():
+                found = answer(given, self._is_wanted)
+        except AbandonedError:
+            return
+        finally:
+            self.server.queue.release()
         self._send(HTTPStatus.OK, "application/json", json.dumps(found, separators=(",", ":")).encode())
 
     def _choices(self) -> dict[str, str] | None:

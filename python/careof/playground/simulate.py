@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from careof import jobs, native
+from careof import text as words
 from careof.errors import CareofError, InputError
 from careof.playground.choices import FILE, WITHOUT, commands, scenario
 from careof.plot.series import heights
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 
     from careof.native import Json
     from careof.playground.choices import Choices
-    from careof.plot.series import Panel
+    from careof.plot.series import CloseUp, Panel
     from careof.runs import Run
 
 LONGEST_S = 60.0
 """The longest run that the page makes."""
 PATIENCE_S = 3.0
 """Processor time that each of the page's runs may take; a larger scenario is for the command."""
+MEMORY = 128_000_000
+"""Bytes that the events of each of the page's runs may take."""
 _KINDS = ("segment-sent", "segment-received", "timeout", "packet-dropped")
 """What the time-sequence graph is drawn of."""
 
@@ -67,7 +70,8 @@ def _runs(text: str, is_wanted: Callable[[], bool]) -> Json:
         # The flow that waited longest without an assist.
         flow = flows_drawn(runs[0])[0]
         panels = list(threads.map(lambda run: run.plot.time_sequence_panel(flow), runs))
-    drawn, packed = _drawing(runs, panels).packed(level=1)
+        near = list(threads.map(lambda run: run.plot.close_ups()[:1], runs))
+    drawn, packed = _drawing(runs[0].duration_s, panels, near).packed(level=1)
     titles = ["without an assist", f"with {', '.join(str(one['name']) for one in resolved['assists'])}"]
     sides = [_side(title, run) for title, run in zip(titles, runs, strict=False)]
     return {"sides": sides, "drawn": drawn, "curves": packed.block}
@@ -77,13 +81,13 @@ def _run(text: str, overrides: list[str], is_wanted: Callable[[], bool]) -> Run:
     # What other programs take does not count.
     end = time.thread_time() + PATIENCE_S
 
-    def watch(_now_s: float, _duration_s: float) -> None:
+    def watch(now_s: float, _duration_s: float) -> None:
         if not is_wanted():
             raise AbandonedError("nobody waits for it")
         if time.thread_time() > end:
             raise InputError(
-                f"a run of it takes more than {PATIENCE_S:g} s of processor time",
-                hint="choose lower rates or a shorter duration, or run the file by itself",
+                f"its first {words.seconds(now_s)} take more than {PATIENCE_S:g} s of processor time",
+                hint=f"choose lower rates or a duration below {words.seconds(now_s)}, or run the file by itself",
             )
 
     return jobs.carry_out(_job(text, overrides), watch, None)
@@ -91,15 +95,14 @@ def _run(text: str, overrides: list[str], is_wanted: Callable[[], bool]) -> Run:
 
 def _job(text: str, overrides: list[str]) -> Job:
     job = plan(text, world=SIMULATED, set=overrides, max_capture=MAX_CAPTURE)
-    return job._replace(name=FILE, kinds=_KINDS)
+    return job._replace(name=FILE, kinds=_KINDS, most_memory=MEMORY)
 
 
-def _drawing(runs: list[Run], panels: list[Panel]) -> Drawing:
+def _drawing(duration_s: float, panels: list[Panel], near: list[list[CloseUp]]) -> Drawing:
     """The graphs beside each other, over the same times and, near the handover, the same sequence numbers."""
     drawing = Drawing()
     places = [drawing.add(panel) for panel in panels]
-    drawing.view("whole run", 0.0, runs[0].duration_s)
-    near = [run.plot.close_ups()[:1] for run in runs]
+    drawing.view("whole run", 0.0, duration_s)
     if all(near):
         from_s, to_s = min(one.from_s for (one,) in near), max(one.to_s for (one,) in near)
         ranges = [heights(panel, one) for panel, (one,) in zip(panels, near, strict=True)]

@@ -249,7 +249,10 @@ _QUEUE_KINDS = ("packet-enqueued", "packet-delivered", "packet-dropped")
 
 def _where(table: pa.Table, column: str, name: str) -> pa.Table:
     # By the numbers that stand for names: there are few names, and many rows.
-    same = [pc.equal(one.indices, one.dictionary.index(name)) for one in table[column].chunks]
+    found = table[column]
+    if found.null_count == 0 and all(one.dictionary.to_pylist() == [name] for one in found.chunks):
+        return table
+    same = [pc.equal(one.indices, one.dictionary.index(name)) for one in found.chunks]
     return table.filter(pa.chunked_array(same, pa.bool_()))
 
 

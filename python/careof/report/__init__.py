@@ -30,6 +30,7 @@ _LADDERS_SHOWN = 12
 _LADDERS_OPEN = 2
 _VIEWS = 12
 _LINKS_SHOWN = 60
+_HISTOGRAMS_SHOWN = 2 * FLOWS_SHOWN
 _EVENTS_EXPLAINED = 1_000_000
 """More would take longer than all the rest of the report."""
 _PRINTED = 10_000
@@ -251,8 +252,11 @@ def _video(films: Sequence[Json]) -> str:
 
 def _histograms(histograms: Sequence[Json]) -> str:
     """The quantiles, and each histogram as a drawing of bars: the part of the samples at each length."""
-    names = [f"{one['quantity']} of {one['flow']}" for one in histograms]
-    return metrics_table("histograms[]", "histogram", histograms, names) + "".join(map(histogram, histograms))
+    shown = histograms[:_HISTOGRAMS_SHOWN]
+    names = [f"{one['quantity']} of {one['flow']}" for one in shown]
+    more = len(histograms) - len(shown)
+    note = f'<p class="note">{more} more are in {SUMMARY}.</p>' if more else ""
+    return metrics_table("histograms[]", "histogram", shown, names) + "".join(map(histogram, shown)) + note
 
 
 def _agents(mobility: Json) -> str:

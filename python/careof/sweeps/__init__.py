@@ -1,7 +1,7 @@
 """Many runs of a scenario: a grid of values with repetitions, in one table.
 
-Nothing of the grid's order or of the runs is decided here: `crates/sweep` numbers the runs and carries them out. Here
-their records are kept until all are there, and made into a table.
+Nothing of the grid's order or of the runs is decided here: `crates/sweep` numbers the runs and carries them out, as far
+as they are simulated. Here their records are kept until all are there, and made into a table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from careof import native, toml
 from careof.errors import InputError, ScenarioError
-from careof.runs import LARGEST_SEED, override_list, read_scenario, unicode, whole_number
+from careof.runs import (
+    LARGEST_SEED,
+    SIMULATED,
+    override_list,
+    read_scenario,
+    refuse_unknown_world,
+    unicode,
+    whole_number,
+)
 from careof.sweeps.journal import Journal, beside, refuse_another
 from careof.text import printable
 
@@ -51,6 +59,7 @@ class Plan:
     seed: int | None
     varied: tuple[str, ...]
     repeat: int
+    world: str = SIMULATED
 
     def grid(self) -> native.Grid:
         """Its runs.
@@ -70,6 +79,7 @@ class Plan:
             "seed": about["seed"],
             "vary": list(self.varied),
             "repeat": self.repeat,
+            "world": self.world,
         }
         # Files that the scenario names are as much a part of it as its text.
         return identity | {"traces_sha256": about["traces_sha256"]} if about["traces_sha256"] else identity
@@ -131,6 +141,7 @@ class Sweep:
         return {
             "table": None if self.path is None else str(self.path),
             **{key: self.about[key] for key in ("scenario", "seed", "set", "vary", "repeat")},
+            "world": self.about.get("world", SIMULATED),
             "runs": self.runs,
             "failed": self.failed,
             "random": self.random,
@@ -140,7 +151,8 @@ class Sweep:
 
     def for_people(self, style: Style) -> str:
         """The same in words, with the first error if there is one."""
-        made_with = style.dim(f"{self.runs} runs, seed {self.about['seed']}")
+        where = "" if self.about.get("world", SIMULATED) == SIMULATED else " on Linux hosts"
+        made_with = style.dim(f"{self.runs} runs{where}, seed {self.about['seed']}")
         parts = [
             f"{style.bold(printable(self.about['title']))}  {made_with}",
             self._overview().for_people(style, most=_CELLS_SHOWN),
@@ -196,14 +208,15 @@ def sweep(
     set: Overrides = (),
     jobs: int | None = None,
     scheduler: str | None = None,
+    world: str = SIMULATED,
     resume: bool = False,
     progress: Watcher | None = None,
     remark: Callable[[str], None] | None = None,
 ) -> Sweep:
     """Run a scenario with every combination of values, each `repeat` times, and make one table of all.
 
-    The same arguments give the same table, byte for byte, however it came about. A run that fails is a row with its
-    error.
+    Simulated, the same arguments give the same table, byte for byte, however it came about. A run that fails is a row
+    with its error.
 
     Args:
         scenario: a scenario file, or its text (anything with a line break in it).
@@ -214,8 +227,10 @@ def sweep(
             interrupted.
         seed: replaces the scenario's seed.
         set: replaces values of the scenario, see :func:`careof.run`.
-        jobs: threads; as many as there are cores if not given.
+        jobs: how many runs at a time; if not given as many as there are cores, and half of them on Linux hosts, where
+            runs are timed.
         scheduler: address of a Dask scheduler (``tcp://host:8786``) whose workers are to carry the runs out.
+        world: ``"sim"``, or ``"linux"`` for Linux hosts, on which each run takes its time.
         resume: go on with a sweep that was interrupted.
         progress: called now and then with how many runs are done and how many there are.
         remark: called with what is worth a remark, a line each.
@@ -224,16 +239,19 @@ def sweep(
         ScenarioError: the scenario is wrong, or a number out of its range.
         InputError: a key that varies exists nowhere, or what is to be resumed is another sweep.
         OutputError: `out` cannot be written.
+        WorldError: this machine cannot have Linux hosts.
         ClusterError: the Dask cluster cannot be reached or has no fitting workers.
         RunError: the table could not be kept.
     """
     from careof.sweeps import table as tables
 
-    plan = make_plan(scenario, vary=vary, repeat=repeat, seed=seed, set=set)
+    plan = make_plan(scenario, vary=vary, repeat=repeat, seed=seed, set=set, world=world)
     if jobs is not None:
         jobs = whole_number("jobs", jobs, 1, _LARGEST_JOBS)
     if scheduler is not None and jobs is not None:
         raise InputError("jobs has no meaning with a scheduler", hint="give the workers of the cluster more threads")
+    if scheduler is not None and world != SIMULATED:
+        raise InputError("a cluster only simulates", hint="leave out the scheduler: Linux hosts are on this machine")
     if resume and out is None:
         raise InputError("there is nothing to go on with in memory", hint="name the table with out=")
     with ExitStack() as stack:
@@ -285,8 +303,10 @@ def make_plan(
     repeat: int = 1,
     seed: int | None = None,
     set: Overrides = (),
+    world: str = SIMULATED,
 ) -> Plan:
     """A sweep to be carried out, see :func:`sweep`."""
+    refuse_unknown_world(world)
     name, text = read_scenario(scenario)
     return Plan(
         name=name,
@@ -295,6 +315,7 @@ def make_plan(
         seed=None if seed is None else whole_number("seed", seed, 0, LARGEST_SEED),
         varied=tuple(_varied(vary)),
         repeat=whole_number("repeat", repeat, 1, _LARGEST_REPEAT),
+        world=world,
     )
 
 
@@ -329,7 +350,7 @@ def _carry_out(
     from careof.sweeps import table as tables
 
     grid = plan.grid()
-    about = grid.plan()
+    about = grid.plan(plan.world)
     identity = plan.identity(about)
     columns = tables.schema(about, identity, plan.text)
     known = tables.refuse_what_must_stay(path)
@@ -345,7 +366,11 @@ def _carry_out(
         progress(journal.done, runs)
         try:
             with ExitStack() as stack:
-                if scheduler is None:
+                if plan.world != SIMULATED:
+                    from careof.sweeps import hosts
+
+                    source = hosts.records(stack, plan, about, journal.numbers(), jobs, progress, remark)
+                elif scheduler is None:
                     source = _here(stack, grid, jobs, journal)
                 else:
                     from careof.sweeps import cluster
@@ -353,7 +378,8 @@ def _carry_out(
                     source = cluster.records(stack, plan, scheduler, runs, journal.numbers(), remark)
                 for records in source:
                     journal.add(records)
-                    progress(journal.done, runs)
+                    if plan.world == SIMULATED:
+                        progress(journal.done, runs)
         except (KeyboardInterrupt, SystemExit) as end:
             if journal.done == 0:
                 raise

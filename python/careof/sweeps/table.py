@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,10 +19,12 @@ from careof.errors import NotATableError, OutputError
 from careof.staging import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from careof.native import Json
+
+T = TypeVar("T")
 
 _MARK = b"careof.sweep"
 _VERSION = b"careof"
@@ -60,16 +62,26 @@ def rows(about: Json, records: Iterable[tuple[int, Any]], repeat: int) -> Iterat
     width = len(about["columns"])
     for number, outcome in records:
         cell, run = divmod(number, repeat)
-        position, values = cell, []
-        for axis in reversed(axes):
-            position, chosen = divmod(position, len(axis))
-            values.append(axis[chosen])
-        begin = [*reversed(values), run, about["seed"]]
+        begin = [*_of_cell(axes, cell), run, about["seed"]]
         if isinstance(outcome, str):
             yield [*begin, *([None] * width), outcome]
         else:
             for row in outcome:
                 yield [*begin, *row, None]
+
+
+def settings(axes: Sequence[Json], cell: int) -> list[str]:
+    """What a cell sets, ``key=value`` for each axis."""
+    return _of_cell([axis["settings"] for axis in axes], cell)
+
+
+def _of_cell(axes: Sequence[Sequence[T]], cell: int) -> list[T]:
+    """The value that each axis has in a cell. The last axis is the fastest."""
+    values = []
+    for axis in reversed(axes):
+        cell, chosen = divmod(cell, len(axis))
+        values.append(axis[chosen])
+    return values[::-1]
 
 
 _VALUE: dict[str, Callable[[str], Any]] = {

@@ -1,7 +1,7 @@
 //! A mobile node in a cluster: it uses the links of relays there.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use careof_base::{Instant, Randomness};
 use careof_lab::{AgentSocket, Error, Netlink, OutgoingDatagram};
 use careof_mobility::multipath::PathConfig;
 use careof_mobility::multipath::alliance::{
-    CLUSTER_PORT, Client, ClientConfig, ClientEvent, ClusterCounters, ClusterDrop, ClusterTransmit,
-    RelayEvent, RelayInterfaceChange, RelayInterfaces, Trust, client_secret,
+    CLUSTER_PORT, CLUSTER_TTL, Client, ClientConfig, ClientEvent, ClusterCounters, ClusterDrop,
+    ClusterTransmit, RelayEvent, RelayInterfaceChange, RelayInterfaces, Trust, client_secret,
 };
-use careof_mobility::v4::{InterfaceId, MobileNodeConfig};
+use careof_mobility::v4::{InterfaceId, MobileNodeConfig, Prefix};
 
 use super::event_queue::EventQueue;
 use super::interfaces::Interfaces;
@@ -22,8 +22,6 @@ use super::{AgentCounters, Device};
 
 /// Messages of a cluster taken in one turn.
 const MESSAGES_A_TURN: usize = 128;
-/// Time to live of what is for the cluster alone, hops.
-const CLUSTER_TTL: u8 = 1;
 
 /// A cluster that a mobile node is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +73,16 @@ pub(super) struct Membership {
     pub(super) events: EventQueue<ClusterEvent>,
     /// Messages that could not be sent.
     unsent: u64,
+    unheard: Unheard,
+}
+
+/// Messages that came and were not looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unheard {
+    /// By another interface than that to the cluster.
+    elsewhere: u64,
+    /// While there was no interface to the cluster.
+    no_cluster: u64,
 }
 
 impl Membership {
@@ -90,8 +98,10 @@ impl Membership {
         let places = RelayInterfaces::new(stand_for_relays.iter().copied());
         let config = ClientConfig {
             home_address: node.home_address,
+            home_agent: node.home_agent,
             // None yet.
             cluster: Ipv4Addr::UNSPECIFIED,
+            cluster_network: Prefix::ALL,
             relays: stand_for_relays.len(),
             highest_cost: setup.highest_cost,
             lifetime: setup.lifetime,
@@ -108,25 +118,36 @@ impl Membership {
             costs: BTreeMap::new(),
             events: EventQueue::default(),
             unsent: 0,
+            unheard: Unheard::default(),
         })
     }
 
-    /// Reads what there is of the interface to the cluster.
-    pub(super) fn read(&mut self, netlink: &mut Netlink) -> Result<(), Error> {
+    /// Reads what there is of the interface to the cluster, and which addresses are this host's.
+    pub(super) fn read(&mut self, now: Instant, netlink: &mut Netlink) -> Result<(), Error> {
         read(&mut self.interfaces, netlink)?;
-        let address = place_on(&self.interfaces, InterfaceId(0)).map(|(_, address, _)| address);
-        self.client.set_cluster(address);
+        self.client.set_cluster(network_on(&self.interfaces, InterfaceId(0)));
+        let own = netlink.all_addresses()?.into_iter().filter_map(|(_, own)| match own.address {
+            IpAddr::V4(address) => Some(address),
+            IpAddr::V6(_) => None,
+        });
+        let mut own: Vec<_> = own.collect();
+        own.sort_unstable();
+        self.client.set_own_addresses(now, own);
         Ok(())
     }
 
     /// Takes messages that have come.
     pub(super) fn take_messages(&mut self, now: Instant) {
-        let Some(index) = self.interfaces.index_of(InterfaceId(0)) else { return drain(&self.socket) };
-        receive(&self.socket, index, |source, payload| self.client.handle_message(now, source, payload));
+        let index = self.interfaces.index_of(InterfaceId(0));
+        receive(&self.socket, index, &mut self.unheard, |source, ttl, payload| {
+            self.client.handle_message(now, source, ttl, payload);
+        });
     }
 
-    /// Does what is due.
-    pub(super) fn wake(&mut self, now: Instant) {
+    /// Does what is due. The mobile node has this home agent, and something comes by one of its own paths or not.
+    pub(super) fn wake(&mut self, now: Instant, home_agent: Option<Ipv4Addr>, own_path_works: bool) {
+        self.client.set_home_agent(now, home_agent);
+        self.client.note_own_path(now, own_path_works);
         if self.client.next_timeout().is_some_and(|at| at <= now) {
             self.client.handle_timeout(now);
         }
@@ -202,7 +223,7 @@ impl Membership {
     }
 
     pub(super) fn count(&self, counters: &mut AgentCounters) {
-        count_messages(self.client.counters(), self.unsent, counters);
+        count_messages(self.client.counters(), self.unsent, self.unheard, counters);
     }
 }
 
@@ -223,20 +244,31 @@ pub(super) fn read(interfaces: &mut Interfaces, netlink: &mut Netlink) -> Result
     Ok(())
 }
 
-/// Hands over messages that have come by the interface `index`. Others are none of the cluster's.
-pub(super) fn receive(socket: &AgentSocket, index: u32, mut take: impl FnMut(Ipv4Addr, &[u8])) {
+/// The host's address on the link of an interface, and the network there.
+pub(super) fn network_on(interfaces: &Interfaces, id: InterfaceId) -> Option<(Ipv4Addr, Prefix)> {
+    let (_, address, length) = place_on(interfaces, id)?;
+    Some((address, Prefix::new(address, length)))
+}
+
+/// Hands over messages that have come by the interface `index`, each with its source and what is left of its time to live. Others are
+/// none of the cluster's; without an interface none is.
+pub(super) fn receive(
+    socket: &AgentSocket,
+    index: Option<u32>,
+    unheard: &mut Unheard,
+    mut take: impl FnMut(Ipv4Addr, u8, &[u8]),
+) {
     let mut buffer = [0; LONGEST_MESSAGE];
     for _ in 0..MESSAGES_A_TURN {
         let Ok(Some(datagram)) = socket.receive(&mut buffer) else { break };
-        if datagram.interface == index {
-            take(datagram.source, datagram.payload);
+        match index {
+            Some(index) if index == datagram.interface => {
+                take(datagram.source, datagram.ttl, datagram.payload);
+            }
+            Some(_) => unheard.elsewhere += 1,
+            None => unheard.no_cluster += 1,
         }
     }
-}
-
-/// Forgets what has come while there is no cluster.
-pub(super) fn drain(socket: &AgentSocket) {
-    receive(socket, 0, |_, _| {});
 }
 
 /// Sends a message to the cluster; whether it left.
@@ -254,13 +286,20 @@ pub(super) fn send(socket: &AgentSocket, place: Option<Place>, transmit: &Cluste
 }
 
 /// What was counted of messages of a cluster.
-pub(super) fn count_messages(counted: &ClusterCounters, unsent: u64, counters: &mut AgentCounters) {
+pub(super) fn count_messages(
+    counted: &ClusterCounters,
+    unsent: u64,
+    unheard: Unheard,
+    counters: &mut AgentCounters,
+) {
     let mut add = |name: String, value: u64| {
         counters.insert(name, value);
     };
     add("cluster-messages-received".to_owned(), counted.received);
     add("cluster-messages-sent".to_owned(), counted.sent);
     add("cluster-messages-unsent".to_owned(), unsent);
+    add("dropped-cluster-other-interface".to_owned(), unheard.elsewhere);
+    add("dropped-cluster-no-cluster".to_owned(), unheard.no_cluster);
     for reason in ClusterDrop::ALL {
         add(format!("dropped-cluster-{}", reason.name()), counted.dropped(reason));
     }

@@ -599,20 +599,31 @@ impl DataPlane {
         decisions: &mut Decisions,
     ) -> Result<(), Error> {
         let Some(mut received) = self.received.take() else { return Ok(()) };
-        let outcome = (0..BATCHES_A_TURN).try_for_each(|_| {
-            let Some(Lane { socket, .. }) = self.lanes.get(lane) else { return Ok(()) };
-            if socket.receive_batch(&mut received)? == 0 {
-                return Ok(());
-            }
-            for packet in received.packets() {
-                self.take_out(now, packet, decisions)?;
-            }
-            self.tun.flush()
-        });
+        let outcome = self.take_batches(now, lane, &mut received, decisions);
         self.received = Some(received);
         outcome?;
         self.drive_assists(now, decisions)?;
         (0..LANES.len()).try_for_each(|lane| self.flush(now, lane, decisions))
+    }
+
+    fn take_batches(
+        &mut self,
+        now: Instant,
+        lane: usize,
+        received: &mut ReceiveBatch,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        for _ in 0..BATCHES_A_TURN {
+            let Some(Lane { socket, .. }) = self.lanes.get(lane) else { break };
+            if socket.receive_batch(received)? == 0 {
+                break;
+            }
+            for packet in received.packets() {
+                self.take_out(now, packet, decisions)?;
+            }
+            self.tun.flush()?;
+        }
+        Ok(())
     }
 
     fn take_out(

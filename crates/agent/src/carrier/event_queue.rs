@@ -142,6 +142,7 @@ mod tests {
             round_trip: latency,
             old,
             new,
+            keeps_old: false,
         };
         for event in [initiated, registered, HandoverEvent::Terminated { from: None, to, duration: latency }]
         {

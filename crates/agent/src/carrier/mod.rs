@@ -10,6 +10,7 @@ mod announcements;
 mod assist_actions;
 mod assist_events;
 mod assists;
+mod bond_tally;
 mod bonded_packets;
 mod cluster;
 mod data_plane;
@@ -214,7 +215,9 @@ impl Carrier {
         let version = match setup.into() {
             AnySetup::V4(setup) => Version::V4(Box::new(Ipv4Carrier::open(*setup, clock, random, hooks)?)),
             AnySetup::V6(setup) => Version::V6(Box::new(Ipv6Carrier::open(*setup, clock, random, hooks)?)),
-            AnySetup::Relay(setup) => Version::Relay(Box::new(RelayCarrier::open(*setup, clock, hooks)?)),
+            AnySetup::Relay(setup) => {
+                Version::Relay(Box::new(RelayCarrier::open(*setup, clock, random.into())?))
+            }
         };
         Ok(Self { version })
     }

@@ -7,18 +7,20 @@ use std::sync::Arc;
 use careof_assist::PathId as AssistPath;
 use careof_base::{Instant, Randomness};
 use careof_lab::{AgentSocket, Error, Outer, OutgoingDatagram};
-use careof_mobility::PathProperties;
 use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::multipath::{
     Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathAccount, PathChange,
     PathConfig, PathId, ReplayConfig, ResequencerConfig, Rules, Scheduler,
 };
 use careof_mobility::v4::{HomeAgent, InterfaceId, MobileNode, SecurityAssociation};
+use careof_mobility::{PathProperties, PathState};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use careof_wire::tunnel::{MultipathHeader, MultipathPayload};
 use careof_wire::udp::UdpHeader;
 
+use super::AgentCounters;
+use super::bond_tally::BondTally;
 use super::cluster::{ClusterSetup, WayToRelay};
 use super::decisions::{path_by, path_to};
 use super::event_queue::EventQueue;
@@ -143,6 +145,10 @@ pub(super) struct Bonds {
     pub(super) unsent: u64,
     /// Messages and packets of nobody's path.
     pub(super) not_ours: u64,
+    /// Packets for a path that had ended before they were put on it.
+    pathless: u64,
+    /// What tunnels counted that have ended.
+    ended: BondTally,
 }
 
 /// The keys of messages about paths, those of the security associations; without any there is nothing to say.
@@ -178,12 +184,21 @@ impl Bonds {
             passed_unseen: 0,
             unsent: 0,
             not_ours: 0,
+            pathless: 0,
+            ended: BondTally::default(),
         })
     }
 
     /// The mobile nodes and their keys are these now. Tunnels go on with other keys; that of a mobile node that is not served any more ends.
     pub(super) fn set_keys(&mut self, keys: BTreeMap<Ipv4Addr, Vec<ClusterKey>>) {
-        self.tied.retain(|home_address, _| keys.contains_key(home_address));
+        let ended = &mut self.ended;
+        self.tied.retain(|home_address, tied| {
+            let is_served = keys.contains_key(home_address);
+            if !is_served {
+                ended.end(&tied.bond);
+            }
+            is_served
+        });
         self.homes.retain(|_, home_address| keys.contains_key(home_address));
         for (home_address, tied) in &mut self.tied {
             if let Some(keys) = keys.get(home_address) {
@@ -302,9 +317,11 @@ impl Bonds {
             }
         }
         for way in &ways {
-            tied.bond.set_path(now, way.path, way.config);
             if way.through.is_none() {
+                tied.bond.set_path(now, way.path, way.config);
                 self.homes.insert(way.there, home_address);
+            } else {
+                tied.bond.set_path_to_prove(now, way.path, way.config);
             }
         }
         tied.ways = ways;
@@ -340,7 +357,10 @@ impl Bonds {
         for tied in self.tied.values_mut() {
             while let Some(sent) = tied.bond.poll_transmit() {
                 // Gone meanwhile: what was put there is lost, as on any path that ends.
-                let Some(way) = tied.ways.iter().find(|way| way.path == sent.path) else { continue };
+                let Some(way) = tied.ways.iter().find(|way| way.path == sent.path) else {
+                    self.pathless = self.pathless.saturating_add(1);
+                    continue;
+                };
                 let tos = sent.packet.get(1).copied().unwrap_or_default();
                 let len = MultipathHeader::LEN + sent.packet.len();
                 let on_path = way.packet(protocol::GRE, tos, len, |bytes| {
@@ -477,7 +497,10 @@ impl Bonds {
         let (socket, unsent) = (&self.socket, &mut self.unsent);
         for (home_address, tied) in &mut self.tied {
             while let Some((path, bytes)) = tied.bond.poll_message(now) {
-                let Some(way) = tied.ways.iter().find(|way| way.path == path) else { continue };
+                let Some(way) = tied.ways.iter().find(|way| way.path == path) else {
+                    *unsent = unsent.saturating_add(1);
+                    continue;
+                };
                 if way.through.is_some() {
                     self.relayed.push_back(way.message(&bytes));
                     continue;
@@ -495,11 +518,16 @@ impl Bonds {
                 }
             }
             while let Some(event) = tied.bond.poll_event() {
-                if let BondEvent::Path { path, change } = event
+                let news = match event {
+                    BondEvent::Path { path, change } => Some((path, change == PathChange::Back)),
+                    BondEvent::Proven { path } => Some((path, true)),
+                    BondEvent::PeerRestarted => None,
+                };
+                if let Some((path, works)) = news
                     && let Some(way) = tied.ways.iter().find(|way| way.path == path && way.through.is_some())
                     && let Some((interface, _)) = way.interface
                 {
-                    self.relay_news.push((interface, change == PathChange::Back));
+                    self.relay_news.push((interface, works));
                 }
                 self.events.push(now, MultipathEvent { home_address: *home_address, event });
             }
@@ -509,6 +537,17 @@ impl Bonds {
     /// Mobile node: by the interfaces that stand for relays, whether something comes through them since that was last taken.
     pub(super) fn take_relay_news(&mut self) -> Vec<(InterfaceId, bool)> {
         std::mem::take(&mut self.relay_news)
+    }
+
+    /// Whether something comes by a path that leads through no relay.
+    pub(super) fn has_path_without_relay(&self) -> bool {
+        self.tied.values().any(|tied| {
+            let mut own = tied.ways.iter().filter(|way| way.through.is_none());
+            own.any(|way| {
+                let path = tied.bond.dispersion().path(way.path);
+                path.is_some_and(|path| path.state() == PathState::Alive)
+            })
+        })
     }
 
     /// From now on what is passed on is kept for [`Bonds::poll_passed_on`].
@@ -535,6 +574,14 @@ impl Bonds {
     /// When to come again.
     pub(super) fn next_timeout(&self, now: Instant) -> Option<Instant> {
         self.tied.values().filter_map(|tied| tied.bond.next_timeout(now)).min()
+    }
+
+    /// Tells what all tunnels have counted, also those that have ended.
+    pub(super) fn count(&self, counters: &mut AgentCounters) {
+        let mut tally = self.ended;
+        self.tied.values().for_each(|tied| tally.add(&tied.bond));
+        tally.count(counters);
+        counters.insert("multipath-packets-pathless".to_owned(), self.pathless);
     }
 
     /// What the tunnels do, with names of interfaces.

@@ -128,7 +128,7 @@ impl Ipv4Carrier {
     /// Mobile node: reads what there is of the interface to its cluster.
     fn read_cluster(&mut self, now: Instant) {
         let Some(cluster) = &mut self.cluster else { return };
-        let outcome = cluster.read(self.host.netlink());
+        let outcome = cluster.read(now, self.host.netlink());
         self.reading.note(now, outcome);
         self.follow_cluster(now);
     }
@@ -136,12 +136,18 @@ impl Ipv4Carrier {
     /// Mobile node: does what its cluster asks for.
     pub(super) fn follow_cluster(&mut self, now: Instant) {
         let Some(cluster) = &mut self.cluster else { return };
+        let mut own_path_works = false;
         if let Some(bonds) = &mut self.data.bonds {
             for (interface, works) in bonds.take_relay_news() {
                 cluster.note_path(now, interface, works);
             }
+            own_path_works = bonds.has_path_without_relay();
         }
-        cluster.wake(now);
+        let home_agent = match &self.agent {
+            Agent::Mobile(node) => node.home_agent(),
+            Agent::Home(_) | Agent::Foreign(_) => None,
+        };
+        cluster.wake(now, home_agent, own_path_works);
         let changes = cluster.drive(now);
         self.tell_of_relays(now, &changes);
     }

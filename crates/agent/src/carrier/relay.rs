@@ -6,28 +6,28 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use careof_base::{Instant, Probability, RandomStream};
+use careof_base::{Instant, Probability, RandomStream, Randomness};
 use careof_lab::{
     AgentSocket, Clock, Flushed, Netlink, NetlinkMonitor, Outer, ReceiveBatch, SendBatch, TunnelSocket,
 };
 use careof_mobility::multipath::alliance::{
     CLUSTER_PORT, Incoming, Onward, Relay, RelayConfig, RelayDrop, Side,
 };
-use careof_mobility::v4::{InterfaceId, Notice, Prefix};
+use careof_mobility::v4::{InterfaceId, Notice};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use super::alarm::{Alarm, failed};
 use super::assists::Assists;
-use super::cluster::{self, ClusterEvent, place_on};
+use super::cluster::{self, ClusterEvent, Unheard, network_on, place_on};
 use super::decisions::Traffic;
 use super::event_queue::EventQueue;
 use super::interfaces::Interfaces;
 use super::reading::Reading;
 use super::snapshot::left;
 use super::status::{AllyStatus, Overview, RelayStatus};
-use super::{AgentCounters, Device, Error, Hooks, InterfaceStatus, Role, Status, StoreError, hooks};
+use super::{AgentCounters, Device, Error, InterfaceStatus, Role, Status, StoreError};
 
 /// The interface to the cluster, and the one of the link that is lent.
 const CLUSTER: InterfaceId = InterfaceId(0);
@@ -36,10 +36,10 @@ const LINK: InterfaceId = InterfaceId(1);
 const BATCH: usize = 64;
 /// Batches received in one turn.
 const BATCHES_A_TURN: usize = 8;
+/// Errors of the network about packets, read in one turn.
+const ERRORS_A_TURN: usize = 64;
 /// Changes of the network taken in one turn.
 const CHANGES_A_TURN: usize = 256;
-/// Time to live of what goes on, hops.
-const TTL: u8 = 64;
 
 /// This host as a relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,9 @@ struct Lost {
     not_queued: u64,
     /// Of those passed on: the kernel refused to send them.
     refused: u64,
+    /// Errors that the network told about packets. They are of no use to a relay: the ends of a path find out by themselves whether
+    /// anything comes through.
+    errors: u64,
 }
 
 /// A relay that does not do what it says, for tests and for scenarios with such a one.
@@ -139,6 +142,7 @@ pub(super) struct RelayCarrier {
     pub(super) events: EventQueue<ClusterEvent>,
     lost: Lost,
     unsent: u64,
+    unheard: Unheard,
     /// Packets that came, by whichever tunnel.
     came: u64,
     /// To mobile nodes, and from them.
@@ -148,11 +152,10 @@ pub(super) struct RelayCarrier {
 }
 
 impl RelayCarrier {
-    pub(super) fn open(setup: RelaySetup, clock: Clock, hooks: Hooks) -> Result<Self, Error> {
+    pub(super) fn open(setup: RelaySetup, clock: Clock, mut random: Randomness) -> Result<Self, Error> {
         check(&setup)?;
         let now = clock.now();
-        let time_of_day = hooks.time_of_day.map(hooks::Reading);
-        let mut relay = Relay::new(now, setup.config.clone(), hooks::nanoseconds(time_of_day.as_ref()));
+        let mut relay = Relay::new(now, setup.config.clone(), random.next_u64());
         // Nothing is lent before the host was looked at.
         relay.set_outside(now, None);
         relay.set_cluster(now, None);
@@ -176,6 +179,7 @@ impl RelayCarrier {
             events: EventQueue::default(),
             lost: Lost::default(),
             unsent: 0,
+            unheard: Unheard::default(),
             came: 0,
             passed_on: [Traffic::default(); 2],
             wrong: None,
@@ -233,6 +237,7 @@ impl RelayCarrier {
             self.flush()?;
         }
         if ready.contains(&PACKETS) {
+            self.take_errors()?;
             self.carry(now)?;
         }
         self.finish_turn()
@@ -275,9 +280,7 @@ impl RelayCarrier {
         if self.reading.note(now, outcome).is_none() {
             return;
         }
-        let place = place_on(&self.interfaces, CLUSTER);
-        let place = place.map(|(_, address, length)| (address, Prefix::new(address, length)));
-        self.relay.set_cluster(now, place);
+        self.relay.set_cluster(now, network_on(&self.interfaces, CLUSTER));
         let outside = place_on(&self.interfaces, LINK).map(|(_, address, _)| address);
         if outside != self.relay.outside() {
             self.relay.set_outside(now, outside);
@@ -285,28 +288,42 @@ impl RelayCarrier {
     }
 
     fn take_messages(&mut self, now: Instant) {
-        let Some(index) = self.interfaces.index_of(CLUSTER).filter(|_| !self.is_gone()) else {
-            return cluster::drain(&self.socket);
-        };
-        cluster::receive(&self.socket, index, |source, payload| {
-            self.relay.handle_message(now, source, payload);
+        let index = self.interfaces.index_of(CLUSTER).filter(|_| !self.is_gone());
+        cluster::receive(&self.socket, index, &mut self.unheard, |source, ttl, payload| {
+            self.relay.handle_message(now, source, ttl, payload);
         });
+    }
+
+    /// Takes what the network says about packets: as long as that waits, the socket is ready, and it takes room of what comes in.
+    fn take_errors(&mut self) -> Result<(), Error> {
+        for _ in 0..ERRORS_A_TURN {
+            if self.tunnel.next_error()?.is_none() {
+                break;
+            }
+            self.lost.errors += 1;
+        }
+        Ok(())
     }
 
     /// From one side to the other.
     fn carry(&mut self, now: Instant) -> Result<(), Error> {
         let Some(mut received) = self.received.take() else { return Ok(()) };
-        let outcome = (0..BATCHES_A_TURN).try_for_each(|_| {
-            if self.is_blocked || self.tunnel.receive_batch(&mut received)? == 0 {
-                return Ok(());
+        let outcome = self.carry_batches(now, &mut received);
+        self.received = Some(received);
+        outcome
+    }
+
+    fn carry_batches(&mut self, now: Instant, received: &mut ReceiveBatch) -> Result<(), Error> {
+        for _ in 0..BATCHES_A_TURN {
+            if self.is_blocked || self.tunnel.receive_batch(received)? == 0 {
+                break;
             }
             for packet in received.packets() {
                 self.pass_on(now, packet.interface, packet.bytes);
             }
-            self.flush()
-        });
-        self.received = Some(received);
-        outcome
+            self.flush()?;
+        }
+        Ok(())
     }
 
     fn pass_on(&mut self, now: Instant, interface: u32, packet: &[u8]) {
@@ -324,10 +341,11 @@ impl RelayCarrier {
             entry: outer.source,
             source: inner.source,
             destination: inner.destination,
+            ttl: outer.ttl,
             len: u32::try_from(payload.len()).unwrap_or(u32::MAX),
         };
         // Why it is refused is counted there.
-        let Ok(Onward { side, entry, exit }) = self.relay.switch(now, &incoming) else { return };
+        let Ok(Onward { side, entry, exit, ttl }) = self.relay.switch(now, &incoming) else { return };
         if self.wrong.as_mut().is_some_and(Wrong::drops) {
             return;
         }
@@ -338,7 +356,7 @@ impl RelayCarrier {
             destination: exit,
             protocol: protocol::IP_IN_IP,
             tos: outer.tos,
-            ttl: TTL,
+            ttl,
             dont_fragment: false,
             interface: Some(index),
         };
@@ -443,8 +461,8 @@ impl RelayCarrier {
 
     fn counters(&self) -> AgentCounters {
         let mut counters = AgentCounters::new();
-        cluster::count_messages(self.relay.counters(), self.unsent, &mut counters);
-        let Lost { malformed, elsewhere, no_link, not_queued, refused } = self.lost;
+        cluster::count_messages(self.relay.counters(), self.unsent, self.unheard, &mut counters);
+        let Lost { malformed, elsewhere, no_link, not_queued, refused, errors } = self.lost;
         let mut add = |name: String, value: u64| {
             counters.insert(name, value);
         };
@@ -457,6 +475,7 @@ impl RelayCarrier {
         add("packets-no-way".to_owned(), no_link);
         add("packets-not-queued".to_owned(), not_queued);
         add("packets-refused".to_owned(), refused);
+        add("errors-received".to_owned(), errors);
         if let Some(wrong) = &self.wrong {
             add("packets-dropped-on-purpose".to_owned(), wrong.dropped);
             add("packets-repeated-on-purpose".to_owned(), wrong.repeated);

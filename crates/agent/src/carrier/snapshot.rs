@@ -313,6 +313,9 @@ impl Ipv4Carrier {
         add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
         add("host-dumps", self.host.dumps());
+        if let Some(bonds) = bonds {
+            bonds.count(&mut counters);
+        }
         if let Some(cluster) = &self.cluster {
             cluster.count(&mut counters);
         }

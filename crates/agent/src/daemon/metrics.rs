@@ -667,6 +667,7 @@ mod tests {
             round_trip: Duration::from_millis(20),
             old: PathProperties::default(),
             new: PathProperties::default(),
+            keeps_old: false,
         }));
         let text = exposition(status(Role::Mobile), &tally);
         for line in [

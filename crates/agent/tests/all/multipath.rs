@@ -165,3 +165,41 @@ fn a_home_agent_without_multipath_serves_such_a_mobile_node_by_one_link() {
     assert!(home.status().multipath.is_empty());
     assert_eq!(home.status().binding_count, 1);
 }
+
+#[test]
+fn what_was_counted_of_a_mobile_node_stays_when_the_configuration_leaves_it_out() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let scheduler = Scheduler::EarliestArrival;
+    let agent = world.home_agent(home(scheduler), Hooks::default());
+    let mobile = world.mobile_node(mobile(MultipathForm::Shake, scheduler));
+    mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
+    wait_for_paths(&world, &agent, &mobile, 2);
+    let listener = world.mobile.run(|| Listener::bind((HOME, 80))).unwrap().unwrap();
+    let sent = pattern(200_000);
+    let received = receive_all(listener);
+    let mut client = connect_home(&world, 80);
+    client.write_all(&sent).unwrap();
+    drop(client);
+    assert!(received.join().unwrap() == sent, "what arrived is what was sent");
+
+    let counted = |status: &Status, what: &str| status.counters[&format!("multipath-packets-{what}")];
+    let balance = |status: &Status| {
+        let passed = ["released", "duplicate", "abandoned"].map(|what| counted(status, what));
+        let held: u64 = status.multipath.iter().map(|one| one.holds as u64).sum();
+        assert_eq!(counted(status, "arrived"), passed.iter().sum::<u64>() + held);
+    };
+    let before = agent.status();
+    assert_eq!(counted(&before, "offered"), of(&before).unwrap().offered);
+    assert!(counted(&before, "offered") > 100 && counted(&before, "arrived") > 0);
+    balance(&before);
+    let mut setup = home(scheduler);
+    setup.config.mobile_nodes.clear();
+    agent.with(move |agent| agent.reconfigure(careof_agent::Setup::Home(setup))).unwrap();
+    let after = agent.status();
+    assert!(after.multipath.is_empty());
+    for what in ["offered", "arrived", "released"] {
+        assert!(counted(&after, what) >= counted(&before, what), "{what}");
+    }
+    balance(&after);
+}

@@ -2,16 +2,21 @@
 
 use std::io::Write;
 use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
 
 use crate::multipath::{books_balance, has_paths, home, mobile};
 use crate::support::*;
-use careof_agent::{ClusterSetup, Hooks, MobileSetup, RelayFaults, RelaySetup, Status, spoil_relay};
+use careof_agent::{Carrier, ClusterSetup, Hooks, MobileSetup, RelayFaults, RelaySetup, Status, spoil_relay};
 use careof_base::{DataRate, Duration, Probability, RandomStream};
-use careof_lab::Host;
+use careof_lab::{Host, IcmpSocket, OutgoingIcmp};
 use careof_link::Config;
 use careof_mobility::multipath::Scheduler;
 use careof_mobility::multipath::alliance::{RelayConfig, Trust};
 use careof_mobility::v4::{InterfaceConfig, InterfaceId, MultipathForm, Notice, Prefix};
+use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::protocol;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// It uses the neighbour's link from the first packet on; `auto` would keep to one path as long as that carries the flow.
 const SCHEDULER: Scheduler = Scheduler::EarliestArrival;
@@ -67,7 +72,7 @@ fn neighbour(world: &World, realm: careof_lab::Realm, lent: &Config) -> Host {
 fn assert_relay_balances(status: &Status) {
     let count = |name: &str| status.counters.get(name).copied().unwrap_or_default();
     let relay = status.relay.as_ref().unwrap();
-    let dropped: u64 = ["no-ally", "would-loop", "over-rate"]
+    let dropped: u64 = ["no-ally", "would-loop", "over-rate", "not-home-agent", "ttl-expired"]
         .map(|cause| count(&format!("dropped-relay-{cause}")))
         .into_iter()
         .sum();
@@ -100,7 +105,9 @@ fn a_bad_neighbour_costs_no_byte_of_a_connection() {
         let world = World::with(realm, &link(5), &link(20));
         let host = neighbour(&world, realm, &link(10));
         let before = [state_of(&world.mobile), state_of(&host)];
-        let home = world.home_agent(home(SCHEDULER), Hooks::default());
+        // What it repeats is seen only if something goes through it, which the quickest path may spare.
+        let scheduler = if faults.repeats > 0 { Scheduler::Weighted } else { SCHEDULER };
+        let home = world.home_agent(home(scheduler), Hooks::default());
         let relay = Running::open(&host, relay_setup(claims), world.clock, Hooks::default());
         let mobile = world.mobile_node(mobile_in_cluster());
         mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
@@ -146,4 +153,47 @@ fn a_bad_neighbour_costs_no_byte_of_a_connection() {
             assert_eq!(difference(before, &state_of(host)), [""; 0], "everything is as it was");
         }
     }
+}
+
+/// That nobody takes packets of the tunnel at the home agent, as a host says where the daemon was stopped, or as anybody can say.
+fn nobody_takes_tunnels() -> Vec<u8> {
+    let mut quoted = Vec::new();
+    let (source, destination, protocol) = (OUTSIDE, HA, protocol::IP_IN_IP);
+    Ipv4Header { source, destination, protocol, payload_len: 500, ..Ipv4Header::default() }.emit(&mut quoted);
+    quoted.extend([0x45; 8]);
+    let code = UnreachableCode::Protocol;
+    let mut bytes = Vec::new();
+    let message = DestinationUnreachable { code, next_hop_mtu: 0, quoted };
+    IcmpMessage::DestinationUnreachable(message).emit(&mut bytes);
+    bytes
+}
+
+#[test]
+fn a_relay_that_is_told_of_an_error_takes_it_and_rests() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let host = neighbour(&world, realm, &Config::default());
+    let (setup, clock) = (relay_setup(None), world.clock);
+    let random = RandomStream::new(7, 0, "relay");
+    let mut relay = host.run(move || Carrier::open(setup, clock, random, Hooks::default())).unwrap().unwrap();
+    let errors = world.home.run(|| IcmpSocket::open(&[3])).unwrap().unwrap();
+    let message = nobody_takes_tunnels();
+    let (source, destination) = (Ipv4Addr::new(203, 0, 113, 1), OUTSIDE);
+    errors.send(&OutgoingIcmp { interface: None, source, destination, ttl: 64, message: &message }).unwrap();
+    let is_ready = |relay: &Carrier, timeout: PollTimeout| {
+        poll(&mut [PollFd::new(relay.as_fd(), PollFlags::POLLIN)], timeout).unwrap() > 0
+    };
+    let begun = clock.now();
+    while relay.status().counters["errors-received"] == 0 {
+        assert!(clock.now().saturating_duration_since(begun) < PATIENCE, "{:#?}", relay.status());
+        is_ready(&relay, PollTimeout::from(100_u8));
+        relay.turn().unwrap();
+    }
+    // Other things may be due meanwhile, such as an advertisement, but not without end.
+    let rests = (0..1000).any(|_| {
+        relay.turn().unwrap();
+        !is_ready(&relay, PollTimeout::ZERO)
+    });
+    assert!(rests, "it is busy for ever");
+    relay.close().unwrap();
 }

@@ -74,7 +74,7 @@ impl Assist for AckHoldAssist {
         }
         match event {
             PathEvent::Announced { .. } => state.is_warned = true,
-            PathEvent::Lost => {}
+            PathEvent::Lost | PathEvent::Copies { .. } => {}
             PathEvent::Usable(_) => {
                 let was_warned = core::mem::take(&mut state.is_warned);
                 if was_warned || is_holding(cx, flow) {

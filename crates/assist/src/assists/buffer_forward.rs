@@ -59,7 +59,7 @@ impl Assist for BufferForwardAssist {
         let begin = match event {
             PathEvent::Lost => cx.now,
             PathEvent::Announced { ends_at, .. } if config.from_notice => *ends_at,
-            PathEvent::Announced { .. } => return,
+            PathEvent::Announced { .. } | PathEvent::Copies { .. } => return,
             PathEvent::Usable(_) | PathEvent::FalseAlarm => return self.forward(cx, mobile),
         };
         let until = begin + LONGEST_OUTAGE;

@@ -87,6 +87,7 @@ impl Assist for FreezeAssist {
                 }
             }
             PathEvent::Lost => cx.timers.stop(timer, Wake::Freeze),
+            PathEvent::Copies { .. } => {}
             PathEvent::Usable(_) => {
                 cx.timers.stop(timer, Wake::Freeze);
                 if flow.peer_awaits.is_none() {

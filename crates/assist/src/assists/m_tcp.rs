@@ -82,7 +82,10 @@ impl Assist for MTcpAssist {
             PathEvent::Usable(_) if core::mem::take(&mut state.is_closed) => {
                 Wanted::of(Kind::MTcp, "open-window", Towards::Peer).inject(cx, flow, 1);
             }
-            PathEvent::Usable(_) | PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
+            PathEvent::Usable(_)
+            | PathEvent::Announced { .. }
+            | PathEvent::FalseAlarm
+            | PathEvent::Copies { .. } => {}
         }
     }
 

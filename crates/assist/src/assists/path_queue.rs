@@ -195,7 +195,7 @@ impl Assist for PathQueueAssist {
                 }
             }
             PathEvent::Usable(usable) => self.on_usable(cx, &rules, mobile, usable),
-            PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
+            PathEvent::Announced { .. } | PathEvent::FalseAlarm | PathEvent::Copies { .. } => {}
         }
         self.set_timer(cx, mobile);
     }
@@ -319,6 +319,7 @@ impl PathQueueAssist {
         };
         let queues = self.mobiles.entry(mobile).or_default();
         if let Some(queue) = &mut queues.present {
+            queue.path = cx.paths.present(mobile);
             queue.follow(cx.now, link);
             return;
         }

@@ -90,7 +90,7 @@ impl Assist for SnoopAssist {
                     repair(cx, flow, state, &config);
                 }
             }
-            PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
+            PathEvent::Announced { .. } | PathEvent::FalseAlarm | PathEvent::Copies { .. } => {}
         }
     }
 

@@ -18,7 +18,8 @@
 //! ([`Courses::takes`]), and what waits gets less without a loss.
 //!
 //! Where acknowledgements are out of sight, what came behind what was owed follows ever faster: the pace rises by the path's rate every round
-//! trip. So a replay ends however wrong the rate was that it was told.
+//! trip. So a replay ends however wrong the rate was that it was told. Where nobody has said it, what is owed goes ever faster, too, for the path
+//! that was left may have had a hundredth of the new one's rate.
 
 mod path_window;
 
@@ -68,6 +69,7 @@ pub(crate) struct Courses {
 #[derive(Debug)]
 pub(crate) struct Course {
     id: u64,
+    begun_at: Instant,
     /// Rate of the path, as somebody has said.
     given: Option<DataRate>,
     /// Sum of the rates at which its flows were delivered before, bit/s.
@@ -156,6 +158,7 @@ impl Courses {
             *begun += 1;
             Course {
                 id: *begun,
+                begun_at: now,
                 given,
                 measured: 0,
                 path: PathWindow::new(round_trip.unwrap_or_default()),
@@ -367,6 +370,11 @@ impl Course {
         self.path.took()
     }
 
+    /// The shortest time that packets took to be acknowledged.
+    pub(crate) fn fastest(&self) -> Option<Duration> {
+        self.path.is_measured().then(|| self.path.round_trip())
+    }
+
     fn patience_for_acks(&self) -> Duration {
         (2 * self.path.round_trip()).max(if self.path.is_measured() { LEAST_TIMEOUT } else { NO_ACKS })
     }
@@ -409,14 +417,21 @@ impl Course {
         true
     }
 
+    /// Since when something should have been acknowledged, where nothing has been and nobody has said the rate.
+    fn unheard_since(&self, now: Instant) -> Option<Instant> {
+        let since = self.begun_at + self.path.round_trip();
+        (!self.heard && self.given.is_none() && since <= now).then_some(since)
+    }
+
     /// How long the path is taken up by a packet.
     fn cost(&self, now: Instant, size: u16) -> Duration {
         let bits = (u64::from(size) + self.overhead) * 8;
         let Some(alone) = self.rate().and_then(|rate| rate.time_for_bits(bits)) else {
             return Duration::ZERO;
         };
-        let Some(since) = self.following_since.filter(|_| !self.has_window()) else { return alone };
-        let since = since.max(self.blind_since.unwrap_or(since));
+        let follows = self.following_since.filter(|_| !self.has_window());
+        let follows = follows.map(|since| since.max(self.blind_since.unwrap_or(since)));
+        let Some(since) = follows.into_iter().chain(self.unheard_since(now)).min() else { return alone };
         let round_trip = self.path.round_trip().as_nanos().max(1);
         let rise = round_trip + now.saturating_duration_since(since).as_nanos();
         Duration::from_nanos(u64::try_from(alone.as_nanos() * round_trip / rise).unwrap_or(u64::MAX))

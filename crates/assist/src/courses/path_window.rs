@@ -18,6 +18,11 @@
 //! would starve the path: no round trip is shorter than what the path's registration took, samples count two in a row, and where a queue
 //! seems to stand for long though hardly anything is under way, what packets take then is the base.
 //!
+//! **Delays that vary without a queue** (radio links retransmit) look like one for the packets that they hit. They are told apart by two things. The
+//! variation between packets in a row, which a queue hardly has, is measured (the interarrival jitter of RFC 3550, section 6.4.1), and a packet tells of a
+//! queue only if it takes longer than four times that explains (as RFC 6298 has it for timeouts). And after a round trip its fastest packet counts, for a
+//! standing queue delays all of them (Nichols and Jacobson 2012, RFC 8289).
+//!
 //! **Others in the same queue** who fill it leave little to whoever keeps it short (as they do to Vegas: Mo, La, Anantharam, Walrand
 //! 1999). Then the window gives way: what waits goes on to the link, and TCP has it out with them, as it would without a replay.
 
@@ -38,6 +43,10 @@ const HIGH: u64 = 4;
 const SQUEEZED: u64 = 4;
 /// After so many round trips with a queue that the smallest window does not make the base is taken for too short.
 const STUCK: u32 = 8;
+/// Each packet changes the jitter by this part of the difference (RFC 3550 section 6.4.1).
+const SMOOTHING: u32 = 16;
+/// What takes longer by so many times the variation is late for another reason (RFC 6298 section 2: K).
+const BEYOND: u32 = 4;
 /// Packets that are to stand there, lest the path idle.
 const LOW: u64 = 2;
 
@@ -95,11 +104,21 @@ struct Round {
     has_grown: bool,
     /// Something was lost, so the path had as much to do as it can.
     is_busy: bool,
+    /// The least that a packet took.
+    least: Option<Duration>,
 }
 
 impl Round {
     const fn from(since: Instant) -> Self {
-        Self { since, bytes: 0, is_limited: true, holds: false, has_grown: false, is_busy: false }
+        Self {
+            since,
+            bytes: 0,
+            is_limited: true,
+            holds: false,
+            has_grown: false,
+            is_busy: false,
+            least: None,
+        }
     }
 }
 
@@ -126,6 +145,8 @@ pub(super) struct PathWindow {
     sample: Option<Duration>,
     /// The time that the latest one took.
     took: Option<Duration>,
+    /// By how much that differs from one packet to the next.
+    jitter: Duration,
     round: Option<Round>,
     /// It has grown since a queue stood.
     is_too_small: bool,
@@ -149,6 +170,7 @@ impl PathWindow {
             expected: Duration::ZERO,
             sample: None,
             took: None,
+            jitter: Duration::ZERO,
             round: None,
             is_too_small: false,
             fastest: 0,
@@ -215,9 +237,14 @@ impl PathWindow {
         Some(DataRate::from_bits_per_second(u64::try_from(rate).unwrap_or(u64::MAX).max(1)))
     }
 
-    /// Bytes of `out` that stand in a queue if a packet takes so long.
-    fn queued(&self, out: u64, took: Duration) -> u64 {
-        let more = took.saturating_sub(self.round_trip()).as_nanos();
+    /// What a packet may take without any queue.
+    fn unqueued(&self) -> Duration {
+        self.round_trip() + self.jitter
+    }
+
+    /// Bytes of `out` that stand in a queue if a packet takes so long, and would take `least` without one.
+    fn queued(out: u64, took: Duration, least: Duration) -> u64 {
+        let more = took.saturating_sub(least).as_nanos();
         let queued = u128::from(out) * more / took.as_nanos().max(1);
         u64::try_from(queued).unwrap_or(out)
     }
@@ -255,6 +282,8 @@ impl PathWindow {
         let took = now.saturating_duration_since(released);
         let before = self.took.replace(took);
         if let Some(before) = before {
+            let differs = took.abs_diff(before);
+            self.jitter = self.jitter + differs / SMOOTHING - self.jitter / SMOOTHING;
             let both = took.max(before);
             self.sample = Some(self.sample.map_or(both, |least| least.min(both)));
         }
@@ -281,6 +310,16 @@ impl PathWindow {
         }
     }
 
+    /// Bytes that are to stand in the queue of a path that holds so much beside it.
+    fn low(holds: u64, packet: u64) -> u64 {
+        (LOW * packet).max(holds / 16)
+    }
+
+    /// Bytes that may stand there.
+    fn most(holds: u64, packet: u64) -> u64 {
+        (HIGH * packet).max(holds / 8)
+    }
+
     /// A packet took so long.
     fn judge(
         &mut self,
@@ -289,28 +328,36 @@ impl PathWindow {
         took: Duration,
         &Seen { out, waits, packet }: &Seen,
     ) {
-        let Some(round) = self.round else { return };
-        let queued = self.queued(out, took);
-        let holds = out - queued;
-        let (low, high) = ((LOW * packet).max(holds / 16), (HIGH * packet).max(holds / 8));
-        if waits && queued > high && !round.holds {
-            return self.shrink(now, holds + low, packet);
+        let Some(round) = &mut self.round else { return };
+        let least = round.least.map_or(took, |least| least.min(took));
+        round.least = Some(least);
+        let round = *round;
+        let certain = self.round_trip() + BEYOND * self.jitter;
+        let queued = Self::queued(out, took, certain);
+        if waits && queued > Self::most(out - queued, packet) && !round.holds {
+            return self.shrink(now, out - queued + Self::low(out - queued, packet), packet);
         }
         if released < round.since {
             return;
         }
+        let queued = Self::queued(out, least, self.unqueued());
+        let holds = out - queued;
+        let low = Self::low(holds, packet);
+        if waits && queued > Self::most(holds, packet) && !round.holds {
+            return self.shrink(now, holds + low, packet);
+        }
         let lasted = now.saturating_duration_since(round.since).as_nanos().max(1);
         if round.is_limited {
-            self.compare(round.bytes, lasted, took, packet, queued > low);
+            self.compare(round.bytes, lasted, least, packet, queued > low);
         }
         if round.is_limited && round.holds && (round.is_busy || queued > low) {
-            let carries = u128::from(round.bytes) * self.round_trip().as_nanos() / lasted;
+            let carries = u128::from(round.bytes) * self.unqueued().as_nanos() / lasted;
             let carries = u64::try_from(carries).unwrap_or(u64::MAX);
             if carries.saturating_add(low) < self.window {
                 // What is under way still saw the queue of before.
                 return self.shrink(now, carries.saturating_add(low), packet);
             }
-        } else if round.is_limited && !self.is_opening && queued < low {
+        } else if round.is_limited && !self.is_opening && Self::queued(out, took, self.unqueued()) < low {
             if !round.has_grown {
                 self.is_guess = false;
                 self.is_opening = self.is_too_small;
@@ -330,6 +377,8 @@ impl PathWindow {
 mod tests {
     use alloc::collections::VecDeque;
 
+    use careof_base::RandomStream;
+
     use super::*;
 
     const PACKET: u64 = 1_500;
@@ -343,6 +392,8 @@ mod tests {
         queue: u64,
         /// One of so many packets is lost; 0: none.
         lossy: u64,
+        /// A packet takes up to so much longer, but none overtakes another.
+        spread: Duration,
     }
 
     /// What came of it.
@@ -355,7 +406,7 @@ mod tests {
 
     impl Path {
         fn of(rate: u64, ms: u64, queue: u64) -> Self {
-            Self { rate, round_trip: Duration::from_millis(ms), queue, lossy: 0 }
+            Self { rate, round_trip: Duration::from_millis(ms), queue, lossy: 0, spread: Duration::ZERO }
         }
 
         /// Ten seconds of a window that begins with the guess `told`, or one that another path had.
@@ -367,6 +418,8 @@ mod tests {
             // Acknowledgements under way, and when what was lost is found to be.
             let mut acks: VecDeque<(Instant, Instant, bool)> = VecDeque::new();
             let (mut out, mut sent, mut used, mut dropped) = (0, 0_u64, 0, 0);
+            let mut random = RandomStream::new(1, 0, "jitter");
+            let mut latest = Instant::ZERO;
             let first = Instant::from_secs(1);
             while now < Instant::from_secs(11) {
                 let may_send = out + PACKET <= window.window();
@@ -397,9 +450,11 @@ mod tests {
                     free = free.max(now) + packet;
                 }
                 out += PACKET;
+                let spread = u64::try_from(self.spread.as_nanos()).expect("a short one");
+                let late = Duration::from_nanos(random.below(spread.max(1)));
+                latest = latest.max(free.max(now) + self.round_trip + late);
                 // Three packets later it is clear that one is lost.
-                let heard =
-                    free.max(now) + self.round_trip + if is_lost { 3 * packet } else { Duration::ZERO };
+                let heard = latest + if is_lost { 3 * packet } else { Duration::ZERO };
                 let index = acks.partition_point(|(at, ..)| *at <= heard);
                 acks.insert(index, (heard, now, is_lost));
                 let pace = window.pace().and_then(|pace| pace.time_for_bits(PACKET * 8));
@@ -445,6 +500,17 @@ mod tests {
         let path = Path { lossy: 50, ..Path::of(2_000_000, 100, 50) };
         let course = path.run(Some(2_000_000), 0);
         assert!(course.used > 0.93, "{course:?}");
+    }
+
+    #[test]
+    fn delays_that_vary_do_not_shrink_the_window() {
+        for (rate, ms, spread) in [(3_000_000, 125, 32), (1_000_000, 600, 120), (10_000_000, 40, 15)] {
+            for told in [Some(rate), None] {
+                let path = Path { spread: Duration::from_millis(spread), ..Path::of(rate, ms, 50) };
+                let course = path.run(told, 500_000);
+                assert!(course.used > 0.75, "{told:?}, {rate} bit/s, {ms} ms and up to {spread}: {course:?}");
+            }
+        }
     }
 
     #[test]

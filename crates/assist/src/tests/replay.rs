@@ -124,6 +124,40 @@ fn what_the_receiver_has_behind_a_hole_is_not_sent_again() {
 }
 
 #[test]
+fn what_a_receiver_without_sack_may_have_behind_a_hole_is_its_senders_to_send_again() {
+    // The duplicate acknowledgement says that something has arrived behind 0+1000, but not what.
+    home_agent(Replay::DEFAULT).run(
+        "    0  syn plain
+             0  from mobile ack 0              -> pass
+            10  for mobile 0+1000              -> pass keep
+            11  for mobile 1000+1000           -> pass keep
+            12  for mobile 2000+1000           -> pass keep
+            60  from mobile ack 0              -> pass
+           900  path 2 lost
+           900  > release 0+1000
+           950  from mobile ack 1000           -> pass
+           960  for mobile 1000+1000 again     -> pass keep
+           990  from mobile ack 3000           -> pass
+                = kept 0",
+    );
+}
+
+#[test]
+fn without_sack_repetitions_of_the_next_hole_pass_while_the_old_path_may_still_deliver() {
+    home_agent(Replay::DEFAULT).run(
+        "    0  syn plain
+             0  from mobile ack 0              -> pass
+            10  for mobile 0+1000              -> pass keep
+            11  for mobile 1000+1000           -> pass keep
+            12  for mobile 2000+1000           -> pass keep
+            60  from mobile ack 0              -> pass
+            70  path 2
+            80  from mobile ack 1000           -> pass
+            81  for mobile 1000+1000 again     -> pass keep",
+    );
+}
+
+#[test]
 fn what_arrives_during_a_replay_waits_behind_it() {
     home_agent(Replay::DEFAULT).run(
         "    0  path 1 rate 1092 rtt 16
@@ -762,6 +796,23 @@ fn a_blind_flow_that_was_lost_sends_what_can_be_owed() {
 }
 
 #[test]
+fn what_a_blind_flow_has_been_sent_again_is_its_senders_to_repeat_at_the_next_handover() {
+    home_agent(Replay::DEFAULT).run(
+        "    0  path 1 rtt 10
+             0  syn
+            10  for mobile 0+1000              -> pass keep
+            30  for mobile 1000+1000           -> pass keep
+           200  path 2 lost rtt 10
+           200  > release 0+1000
+           200  > release 1000+1000
+           205  for mobile 2000+1000           -> pass keep
+           210  path 1 lost rtt 10
+           210  > release 2000+1000
+           212  for mobile 0+1000 again        -> pass keep",
+    );
+}
+
+#[test]
 fn acknowledgements_that_have_left_our_sight_are_not_waited_for() {
     let mut script = alloc::string::String::from(
         "0 path 1
@@ -1058,5 +1109,32 @@ fn a_mobile_node_that_goes_back_to_the_link_it_is_registered_by_is_reached_there
             80  link-up 1
             80  > release 0+1000
             80  > release 1000+1000",
+    );
+}
+
+/// The mobile node has said that the old path delivers, and each path has a copy of everything.
+#[test]
+fn nothing_is_owed_when_copies_begin_to_come_by_another_path_or_cease() {
+    let mut script = home_agent(Replay::DEFAULT);
+    script.run(
+        "    0  path 1 rate 1000 rtt 100
+             0  syn
+             0  from mobile ack 0              -> pass
+            10  for mobile 0+1000              -> pass keep
+            20  path 1 rate 1000 rtt 100 beside 2 rate 1000 rtt 100 alive
+          3000  path 2 rate 1000 rtt 100
+          6000  wait
+                = kept 1",
+    );
+    // Of a path that is lost and replaced everything is owed as ever, whoever keeps its binding.
+    home_agent(Replay::DEFAULT).run(
+        "    0  path 1 rate 1000 rtt 100
+             0  syn
+             0  from mobile ack 0              -> pass
+            10  for mobile 0+1000              -> pass keep
+            20  path 1 rate 1000 rtt 100 beside 2 rate 1000 rtt 100 lost
+            20  > release 0+1000
+          3000  path 2 rate 1000 rtt 100
+          6000  wait",
     );
 }

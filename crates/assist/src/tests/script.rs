@@ -8,6 +8,7 @@
 //!   100  for mobile 1000+1000 again   -> pass keep
 //!   900  path 2 rate 10000 rtt 100    packets go by path 2 now: kbit/s, ms; `lost`: the old one's are lost, `has 2000`:
 //!                                     the mobile node says that it has so much, with `echo` its timestamp
+//!   900  path 1 rate 10000 beside 2    packets go by both, the newest last; `terminated 1 2` ends that at the mobile node
 //!   900  handed-over 2 rate 10000     path 2 leads to the former access router; `registered 1 2`: the home agent knows it
 //!   900  > release 1000+1000          what the assistant does, in order
 //!        = kept 1
@@ -264,9 +265,13 @@ impl Script {
                 let found = self.acknowledgement(towards(end).back(), rest);
                 assert_eq!(Some(found), expected, "{line}");
             }
-            ["path", number, rest @ ..] => {
-                let properties = properties(rest);
-                let paths = [(path(number.parse().expect("a number")), properties)];
+            ["path", rest @ ..] => {
+                // Newest last, `beside` between them.
+                let one = |words: &[&str]| {
+                    let (number, rest) = words.split_first().expect("a number");
+                    (path(number.parse().expect("a number")), properties(rest))
+                };
+                let paths: Vec<_> = input[1..].split(|word| *word == "beside").map(one).collect();
                 let old_lost = if rest.contains(&"lost") {
                     Some(true)
                 } else if rest.contains(&"alive") {
@@ -313,6 +318,9 @@ impl Script {
                 self.hand_in(&Input::HandedOver { mobile, path, new });
             }
             ["registered", from, to, rest @ ..] => {
+                // Behind `beside` stands what the old path is, where its binding is kept.
+                let mut parts = rest.split(|word| *word == "beside");
+                let (new, old) = (parts.next().unwrap_or_default(), parts.next());
                 let interface = |number: &str| InterfaceId(number.parse().expect("a number"));
                 let event = HandoverEvent::Registered {
                     from: Some(interface(from)),
@@ -321,9 +329,16 @@ impl Script {
                     attempts: 1,
                     latency: Duration::ZERO,
                     round_trip: Duration::ZERO,
-                    old: PathProperties::default(),
-                    new: properties(rest),
+                    old: properties(old.unwrap_or_default()),
+                    new: properties(new),
+                    keeps_old: old.is_some(),
                 };
+                self.hand_in(&Input::Handover { mobile: self.over.mobile(), event: &event });
+            }
+            ["terminated", from, to] => {
+                let interface = |number: &str| InterfaceId(number.parse().expect("a number"));
+                let (from, to) = (Some(interface(from)), interface(to));
+                let event = HandoverEvent::Terminated { from, to, duration: Duration::ZERO };
                 self.hand_in(&Input::Handover { mobile: self.over.mobile(), event: &event });
             }
             ["outdated"] => {

@@ -231,3 +231,70 @@ fn what_is_delivered_was_not_told_too_low() {
           5500  from mobile ack 240000 win 1000  -> pass win 243",
     );
 }
+
+#[test]
+fn copies_by_two_paths_are_not_held_to_what_the_newer_one_holds() {
+    let config = Config { window_clamp: Some(WindowClamp::DEFAULT), ..Config::none(Place::HomeAgent) };
+    let mut script = Script::new(config);
+    script.data_window = 100;
+    script.run(
+        "    0  path 1 rate 10000 rtt 10
+             0  syn
+            10  for mobile 0+1000                 -> pass
+            20  from mobile ack 1000 win 5000     -> pass
+           100  path 1 rate 10000 rtt 10 beside 2 rate 60 rtt 10 alive
+           110  for mobile 1000+1000              -> pass
+           120  from mobile ack 2000 win 5000     -> pass
+           130  path 2 rate 60 rtt 10 beside 1 rate 10000 rtt 10    # one of them is registered again
+           140  for mobile 2000+1000              -> pass
+           150  from mobile ack 3000 win 5000     -> pass
+           160  path 2 rate 60 rtt 10
+           170  for mobile 3000+1000              -> pass
+           180  from mobile ack 4000 win 5000     -> pass win 4993
+           200  path 2 rate 60 rtt 10 beside 1 rate 10000 rtt 10
+           210  for mobile 4000+1000              -> pass
+           220  from mobile ack 5000 win 5000     -> pass",
+    );
+}
+
+#[test]
+fn a_path_that_is_lost_takes_no_part_although_its_binding_is_kept() {
+    let config = Config { window_clamp: Some(WindowClamp::DEFAULT), ..Config::none(Place::HomeAgent) };
+    let mut script = Script::new(config);
+    script.data_window = 100;
+    script.run(
+        "    0  path 1 rate 10000 rtt 10
+             0  syn
+            10  for mobile 0+1000                 -> pass
+            20  from mobile ack 1000 win 5000     -> pass
+           100  path 1 rate 10000 rtt 10 beside 2 rate 60 rtt 10 lost
+           110  for mobile 1000+1000              -> pass
+           120  from mobile ack 2000 win 5000     -> pass win 4993
+           130  path 1 rate 10000 rtt 10 beside 2 rate 60 rtt 10
+           140  from mobile ack 2000 win 5000     -> pass win 4993
+           150  path 2 rate 60 rtt 10 beside 1 rate 10000 rtt 10    # it is back
+           160  from mobile ack 2000 win 5000     -> pass
+           170  down 1
+           180  for mobile 2000+1000              -> pass
+           190  from mobile ack 3000 win 5000     -> pass win 4993",
+    );
+}
+
+#[test]
+fn a_mobile_node_holds_its_downloads_to_the_new_path_when_the_copies_by_the_old_one_end() {
+    let config = Config { window_clamp: Some(WindowClamp::DEFAULT), ..Config::none(Place::MobileNode) };
+    let mut script = Script::new(config);
+    script.data_window = 100;
+    script.run(
+        "    0  path 1 rate 10000 rtt 10
+             0  syn
+            10  for mobile 0+1000                 -> pass
+            20  from mobile ack 1000 win 5000     -> pass
+           100  registered 1 2 rate 60 rtt 10 beside rate 10000 rtt 10
+           110  for mobile 1000+1000              -> pass
+           120  from mobile ack 2000 win 5000     -> pass
+           200  terminated 1 2
+           210  for mobile 2000+1000              -> pass
+           220  from mobile ack 3000 win 5000     -> pass win 4993",
+    );
+}

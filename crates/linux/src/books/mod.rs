@@ -21,8 +21,8 @@ use careof_base::{Duration, Instant};
 use careof_lab::TcpInfo;
 use careof_lab::told_congestion::{Deed, Did, News};
 use careof_metrics::{
-    AssistDeed, BlackHoles, FlowMetrics, Handover, Journeys, NewPath, ProbeSummary, RoamingMetrics,
-    SegmentRange, TcpSummary, Transmission, VideoSummary,
+    AssistDeed, BlackHoles, FlowMetrics, Handover, Journeys, MOST_DELAYS, NewPath, ProbeSummary,
+    RoamingMetrics, SegmentRange, TcpSummary, Transmission, VideoSummary,
 };
 use careof_plan::{
     Captures, Digest, NodeId, OneWayId, Player, Side, Topology, call, note_hole, stall_threshold,
@@ -404,7 +404,8 @@ impl Books {
         let index = self.flow_metrics.len();
         let homes = &self.topology.homes;
         self.handovers.add_flow(&name, homes.index(from), homes.index(to));
-        self.flow_metrics.push(FlowMetrics::with_stalls_from(self.stall_threshold));
+        let metrics = FlowMetrics::with_stalls_from(self.stall_threshold);
+        self.flow_metrics.push(if index < MOST_DELAYS { metrics.with_delays() } else { metrics });
         let BookedFlow { kind, tcp, .. } = &self.flows[flow];
         self.measured.push(Measured { name, from, to, kind, tcp: tcp.clone() });
         self.connections[connection].ends[side.index()].measured = Some(index);
@@ -639,10 +640,8 @@ impl Books {
                 let detail = self.log.detail(format_args!("{how}"));
                 self.log.push(Event::flow_end(at, node(side), trace_flow, detail));
             }
-            ApplicationEvent::Quic(event) => self.enter_quic(flow, event),
-            ApplicationEvent::Watched(player) => {
-                self.players.insert(flow, *player);
-            }
+            ApplicationEvent::Quic(event) => self.enter_quic(at, flow, event),
+            ApplicationEvent::Watched(player) => self.enter_player(flow, *player),
             ApplicationEvent::Voice(VoiceEvent::Sent) => {
                 if let Some(index) = self.measured_sender(flow, Side::Opener) {
                     self.flow_metrics[index].on_voice_sent(at);
@@ -669,14 +668,14 @@ impl Books {
         }
     }
 
-    fn enter_quic(&mut self, flow: usize, event: QuicEvent) {
-        let segment = |range: &StreamRange| SegmentRange { seq: range.start as i64, end: range.end as i64 };
+    fn enter_quic(&mut self, at: Instant, flow: usize, event: QuicEvent) {
+        let segment = |range: &StreamRange| SegmentRange::of_bytes(range.start, range.end);
         match event {
             QuicEvent::Sent { sender, number, data, left } => {
                 let Some(index) = self.measured_sender(flow, sender) else { return };
                 let metrics = &mut self.flow_metrics[index];
                 let sent =
-                    data.iter().map(|range| metrics.on_segment_sent(segment(range), range.start < left));
+                    data.iter().map(|range| metrics.on_segment_sent(at, segment(range), range.start < left));
                 self.quic_sent.insert((index, number), sent.collect());
                 if self.quic_sent.len() > REMEMBERED {
                     self.quic_sent.pop_first();
@@ -755,6 +754,11 @@ impl Books {
         for _ in 0..count {
             self.flow_metrics[index].on_timeout(of_data.unwrap_or(seq));
         }
+    }
+
+    /// How the player of a film is now.
+    pub(crate) fn enter_player(&mut self, flow: usize, player: Player) {
+        self.players.insert(flow, player);
     }
 
     /// What was seen of films in a run that ends at `end`.

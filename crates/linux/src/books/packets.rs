@@ -498,7 +498,7 @@ impl Books {
                 (range, again) = subflow.sent(side, (sent.seq, segment.payload_len.into()), mapping, space);
                 sent.retransmission |= again;
             }
-            let transmission = self.flow_metrics[index].on_segment_sent(range, sent.retransmission);
+            let transmission = self.flow_metrics[index].on_segment_sent(at, range, sent.retransmission);
             self.transmissions.insert(packet.0, transmission);
             while self.transmissions.len() > MOST_TRANSMISSIONS {
                 self.transmissions.pop_first();

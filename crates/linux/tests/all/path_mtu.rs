@@ -132,8 +132,8 @@ fn segment_sizes(events: &Columns) -> Vec<i128> {
 const A_SEND_BUFFER: usize = 200;
 
 /// The path narrows in the middle of a long transfer. What was packed for the old one is a send buffer full at most: soon the
-/// segments are full again; the receiver's window holds 13 of them. A packet of the old size would end with a small segment, one in six with this window; what an application
-/// writes ends with one at most every 24 segments, however late it writes.
+/// segments are full again; the receiver's window holds 13 of them. Packets of the old size would each end with a small segment, one in six with this window. What an application
+/// writes at a time may end with one, too, where it is late and nothing waits before it: one in 19 was measured on a machine with sixteen busy processes. One in eight tells the two apart.
 #[test]
 fn segments_are_full_again_soon_after_the_path_narrowed_in_both_worlds() {
     let scenario = |tcp: &str| {
@@ -178,6 +178,6 @@ tcp = {{ {tcp}, congestion = "cubic", window = "15964 B" }}
             continue;
         }
         let full = after.get(&1_228).copied().unwrap_or(0);
-        assert!((all - full) * 20 < all, "{after:?}");
+        assert!((all - full) * 8 < all, "{after:?}");
     }
 }

@@ -102,6 +102,22 @@ stop = "5 s"
 }
 
 #[test]
+fn a_film_that_never_begins_is_listed() {
+    for transport in ["", "quic = \"cubic\""] {
+        let film = format!(
+            "[[flow]]\nname = \"film\"\nfrom = \"mobile\"\nto = \"correspondent\"\nkind = \"video\"\n{transport}"
+        );
+        // Nothing comes back before the run ends.
+        let text = format!("{WORLD}{film}").replace("duration = \"6 s\"", "duration = \"3 s\"");
+        let text = text.replace("delay = \"5 ms\"", "delay = \"2 s\"").replace("15 ms", "2 s");
+        let scenario = Scenario::parse("test.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let Some(ran) = run_scenario(scenario) else { return };
+        let [film] = &ran.summary.video[..] else { panic!("{transport}: {:?}", ran.summary.video) };
+        assert_eq!((film.flow.as_str(), film.startup_delay, film.segments), ("film", None, 0), "{transport}");
+    }
+}
+
+#[test]
 fn a_film_is_fetched_segment_by_segment() {
     const FILM: &str = r#"
 [[flow]]

@@ -91,6 +91,11 @@ pub enum BondEvent {
         /// What has become of it.
         change: PathChange,
     },
+    /// Something was answered on a path that had to be proven ([`Bond::set_path_to_prove`]): packets go by it from now on.
+    Proven {
+        /// Which.
+        path: PathId,
+    },
     /// The other end has begun anew; paths are measured from the start.
     PeerRestarted,
 }
@@ -102,7 +107,7 @@ pub enum BondEvent {
 ///
 /// | the owner has | and calls |
 /// |---|---|
-/// | a care-of address that is registered, or is no longer | [`Bond::set_path`], [`Bond::remove_path`] |
+/// | a care-of address that is registered, or is no longer | [`Bond::set_path`], [`Bond::set_path_to_prove`], [`Bond::remove_path`] |
 /// | word that a link is down | [`Bond::path_is_out`] |
 /// | a packet for the tunnel | [`Bond::send`] |
 /// | a packet out of the tunnel, with its header | [`Bond::receive`] |
@@ -140,6 +145,8 @@ pub struct Bond<P> {
     retired: VecDeque<u32>,
     /// Of each path, the time of sending of the newest message.
     newest: [Option<u64>; MAX_PATHS],
+    /// That of the message that said which key the other end uses: the newest on any path.
+    keyed: Option<u64>,
 }
 
 /// An incarnation; 0 is none.
@@ -169,6 +176,7 @@ impl<P: Clone> Bond<P> {
             heard: None,
             retired: VecDeque::new(),
             newest: [None; MAX_PATHS],
+            keyed: None,
         }
     }
 
@@ -187,6 +195,12 @@ impl<P: Clone> Bond<P> {
     /// Takes up a path, or tells something else of one that there is.
     pub fn set_path(&mut self, now: Instant, path: PathId, config: PathConfig) {
         self.dispersion.set_path(now, path, config);
+    }
+
+    /// The same, of a path through a relay, whose address is the relay's word alone: nothing is put there but probes before one of them was
+    /// answered, or a relay could have a flow sent to whom it likes. [`BondEvent::Proven`] tells.
+    pub fn set_path_to_prove(&mut self, now: Instant, path: PathId, config: PathConfig) {
+        self.dispersion.set_path_to_prove(now, path, config);
     }
 
     /// Forgets a path: its care-of address is registered no longer. What was owed on it is replayed on the others.
@@ -354,9 +368,11 @@ impl<P: Clone> Bond<P> {
         if newest.is_some_and(|newest| stamp.saturating_add(OVERTAKEN) < newest) {
             return Err(BondDrop::Replayed);
         }
-        if newest.is_none_or(|newest| newest <= stamp) {
-            // What the other end uses now it can read, too.
-            *newest = Some(stamp);
+        *newest = (*newest).max(Some(stamp));
+        if self.keyed <= Some(stamp) {
+            // What the other end uses now it can read, too. A message that was longer on its way, over another path perhaps, says
+            // what it used before.
+            self.keyed = Some(stamp);
             self.current = maker;
         }
         if let Some(highest) = feedback.highest {
@@ -366,6 +382,9 @@ impl<P: Clone> Bond<P> {
         self.resequencer.handle_message(now, path, feedback.sent_at);
         if let Some((path, change)) = change {
             self.changed(now, path, change);
+        }
+        if self.dispersion.take_proof(path) {
+            self.events.push_back(BondEvent::Proven { path });
         }
         Ok(())
     }
@@ -392,6 +411,7 @@ impl<P: Clone> Bond<P> {
             }
             self.retired.push_back(former);
             self.newest = [None; MAX_PATHS];
+            self.keyed = None;
             self.dispersion.peer_restarted(now);
             self.resequencer.peer_restarted(now);
             self.counters.restarts = self.counters.restarts.saturating_add(1);

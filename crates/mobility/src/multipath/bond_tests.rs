@@ -354,3 +354,79 @@ fn the_key_changes_while_packets_go_on_and_the_old_one_counts_no_more() {
         assert_eq!(pair.home.handle_message(now, None, bytes), Err(BondDrop::NotGenuine));
     }
 }
+
+#[test]
+fn a_message_of_the_old_key_that_another_path_brings_late_does_not_bring_the_old_key_back() {
+    let key = |spi: u32| ClusterKey { spi: Spi(spi), key: spi.to_be_bytes().repeat(4) };
+    let read = |bytes: &[u8]| {
+        let read = ShakeMessage::parse(bytes).unwrap();
+        let ShakeMessage::Feedback(feedback) = read.message else { panic!("no feedback") };
+        (feedback, read.spi)
+    };
+    let mut pair = Pair::new(Scheduler::Auto, &[20, 30]);
+    pair.home.set_keys(vec![key(300), key(301)]);
+    pair.mobile.set_keys(vec![key(300)]);
+    pair.run(5_000, |_, _| {});
+    let by_the_second = |bytes: &&Vec<u8>| {
+        let (feedback, _) = read(bytes);
+        feedback.sender == pair.mobile.incarnation && feedback.path == 1
+    };
+    let late = pair.messages.iter().rfind(by_the_second).unwrap().clone();
+    // The mobile node changes its key. Only the first path brings word of it, and then nothing comes any more.
+    pair.dead = vec![false, true];
+    pair.mobile.set_keys(vec![key(301)]);
+    pair.run(2_000, |_, _| {});
+    pair.dead = vec![true, true];
+    pair.run(100, |_, _| {});
+    pair.messages.clear();
+    let now = pair.home_now();
+    assert_eq!(read(&late).1, Some(Spi(300)));
+    assert_eq!(pair.home.handle_message(now, Some(id(1)), &late), Ok(()));
+    pair.run(3_000, |_, _| {});
+    let of_home = pair.messages.iter().map(|bytes| read(bytes));
+    let of_home = of_home.filter(|(feedback, _)| feedback.sender == pair.home.incarnation);
+    let keys: Vec<_> = of_home.map(|(_, spi)| spi).collect();
+    assert!(!keys.is_empty() && keys.iter().all(|spi| *spi == Some(Spi(301))), "{keys:?}");
+}
+
+#[test]
+fn a_path_whose_address_is_somebody_elses_word_carries_nothing_before_it_was_answered() {
+    for scheduler in [Scheduler::Duplicate, Scheduler::Weighted, Scheduler::EarliestArrival, Scheduler::Auto]
+    {
+        let mut pair = Pair::new(scheduler, &[20, 30]);
+        let taken_up = |pair: &mut Pair| {
+            let (home_now, far) = (pair.home_now(), pair.now + APART);
+            pair.home.remove_path(home_now, id(1));
+            pair.mobile.remove_path(far, id(1));
+            pair.home.set_path_to_prove(home_now, id(1), PathConfig::default());
+            pair.mobile.set_path_to_prove(far, id(1), PathConfig::default());
+        };
+        taken_up(&mut pair);
+        // The address is one of somebody who does not answer.
+        pair.dead[1] = true;
+        let mut next = 0;
+        let mut offer = |pair: &mut Pair, _: u64| {
+            pair.offer(next);
+            next += 1;
+        };
+        pair.run(5_000, &mut offer);
+        assert_eq!(pair.home.account(id(1)).packets, 0, "{scheduler:?}");
+        assert!(pair.home.dispersion().path(id(1)).unwrap().quality().probes_sent > 5, "it is asked");
+        // Nor is it where everything goes when the other path is out.
+        pair.dead[0] = true;
+        pair.run(5_000, |pair, _| {
+            let _ = pair.home.send(pair.home_now(), &fields(443), LEN, MultipathPayload::Ipv4, 0);
+        });
+        assert_eq!(pair.home.account(id(1)).packets, 0, "{scheduler:?}");
+        pair.dead = alloc::vec![false; 2];
+        pair.run(15_000, |_, _| {});
+        let proven = core::iter::from_fn(|| pair.home.poll_event());
+        assert!(proven.filter(|event| *event == BondEvent::Proven { path: id(1) }).count() == 1);
+        // From now on it is a path like another one, whatever is told of it.
+        let home_now = pair.home_now();
+        pair.home.set_path_to_prove(home_now, id(1), PathConfig { weight: 1, ..PathConfig::default() });
+        pair.home.path_is_out(home_now, id(0));
+        pair.offer(1_000_000);
+        assert!(pair.home.account(id(1)).packets > 0, "{scheduler:?}");
+    }
+}

@@ -12,6 +12,7 @@ use super::path_id::{MAX_PATHS, PathId, PathSet};
 use super::rules::Treatment;
 use super::scheduler::{self, Candidates, Memory, Scheduler};
 use super::wire_time::micros;
+use crate::PathState;
 
 /// A packet that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +76,8 @@ impl Default for DispersionConfig {
 pub struct Dispersion {
     scheduler: Scheduler,
     paths: [Option<Path>; MAX_PATHS],
+    /// Of them, those that no packets go by before something was answered there.
+    unproven: PathSet,
     flows: FlowTable,
     memory: Memory,
     auto: Auto,
@@ -93,6 +96,7 @@ impl Dispersion {
         Self {
             scheduler: config.scheduler,
             paths: Default::default(),
+            unproven: PathSet::NONE,
             flows: FlowTable::new(config.flows, start),
             memory: Memory::default(),
             auto: Auto::default(),
@@ -112,11 +116,30 @@ impl Dispersion {
         }
     }
 
+    /// The same, of a path whose address is somebody else's word: before something was answered there, nothing is put there but probes.
+    pub fn set_path_to_prove(&mut self, now: Instant, id: PathId, config: PathConfig) {
+        if self.path(id).is_none() {
+            self.unproven = self.unproven.with(id);
+        }
+        self.set_path(now, id, config);
+    }
+
     /// Forgets a path: its care-of address is registered no longer.
     pub fn remove_path(&mut self, id: PathId) {
+        self.unproven = self.unproven.without(id);
         if let Some(place) = self.paths.get_mut(id.index()) {
             *place = None;
         }
+    }
+
+    /// Whether something was answered on a path that had to be proven, for the first time since that was last asked.
+    pub(super) fn take_proof(&mut self, id: PathId) -> bool {
+        let is_proven =
+            self.unproven.contains(id) && self.path(id).is_some_and(|path| path.state() == PathState::Alive);
+        if is_proven {
+            self.unproven = self.unproven.without(id);
+        }
+        is_proven
     }
 
     /// A path is known to be out: its link is down, or a relay has withdrawn.
@@ -148,7 +171,7 @@ impl Dispersion {
     #[must_use]
     pub fn detour(&self, now: Instant, len: u32, allowed: PathSet) -> Option<PathId> {
         let packet = Packet { flow: 0, len, allowed, treatment: Treatment::Dispersed };
-        candidates(&self.paths, now, &packet)?.earliest()
+        candidates(&self.paths, now, &self.proven(packet))?.earliest()
     }
 
     /// What is known of a path.
@@ -178,8 +201,15 @@ impl Dispersion {
         self.auto.report()
     }
 
+    /// A packet that may take no path that is still to be proven.
+    fn proven(&self, packet: Packet) -> Packet {
+        let allowed = PathId::all().filter(|&id| packet.allowed.contains(id) && !self.unproven.contains(id));
+        Packet { allowed: allowed.collect(), ..packet }
+    }
+
     /// By which paths `packet` goes. It counts as sent there.
     pub fn choose(&mut self, now: Instant, packet: &Packet) -> Choice {
+        let packet = &if self.unproven.is_empty() { *packet } else { self.proven(*packet) };
         self.counters.packets = self.counters.packets.saturating_add(1);
         let Some(candidates) = candidates(&self.paths, now, packet) else {
             if let Some(path) = last_resort(&self.paths, packet) {

@@ -106,7 +106,7 @@ links that it visits over IPv6 itself, and is lent them over IPv4 unless `care_o
             "client_bytes",
             "size",
             "no limit",
-            "Of a relay: bytes that the mobile node may have in an alliance, both directions together; then that ends, and the next one is granted a minute later at the soonest.",
+            "Of a relay: bytes that the mobile node may have, in one alliance or several, both directions together; then the alliance ends, and the next one is granted a minute later at the soonest.",
         ),
         key(
             "longest",

@@ -42,6 +42,19 @@ fn overridden(text: &str) -> String {
 }
 
 #[test]
+fn what_is_wrong_alike_in_many_tables_is_said_once_with_the_lines() {
+    let handover =
+        |at: u32| format!("[[handover]]\nat = \"{at} s\"\nfrom = \"gsm\"\nto = \"gsm\"\nqueued = \"away\"\n");
+    let many: String = [20, 30, 40, 50, 60].into_iter().map(handover).collect();
+    let said = added(&many);
+    assert_eq!(said.matches("found \"away\"").count(), 1, "{said}");
+    assert!(
+        said.contains("handover.1.queued") && said.contains("also in line 23, 28, 33 and 1 more"),
+        "{said}"
+    );
+}
+
+#[test]
 fn keys_of_the_other_ip_version_are_refused_with_what_would_be_right() {
     let over_ipv6 = |more: &str| {
         let text =

@@ -4,6 +4,7 @@ mod addresses;
 mod assists;
 mod common;
 mod cross_layer;
+mod delays;
 mod dhcp;
 mod discovery;
 mod fairness;

@@ -230,6 +230,44 @@ fn a_flow_is_not_worse_off_where_what_it_has_sent_does_not_fit_the_new_path() {
     }
 }
 
+/// A receiver without SACK has a hole nearly always where a queue overflows, and does not say what it has behind it: whatever goes again of that
+/// makes a duplicate acknowledgement, and its sender takes many of them for reordering.
+#[test]
+fn a_flow_without_sack_is_not_worse_off_where_its_receiver_has_a_hole() {
+    let link = |rate: &str, delay: &str, queue: u32| {
+        format!("{{ rate = \"{rate}\", delay = \"{delay}\", queue = \"{queue} packets\" }}")
+    };
+    let soft = "style = \"make-before-break\"\nqueued = \"drain-late\"";
+    let hard = "style = \"break-before-make\"\ninterruption = \"3 s\"\nqueued = \"drop\"";
+    for (old, new, style, congestion, at) in [
+        (link("200 kbit/s", "1 ms", 100), link("3.6 Mbit/s", "75 ms", 100), soft, "cubic", 46_900),
+        (link("900 kbit/s", "200 ms", 20), link("4 Mbit/s", "3 ms", 50), hard, "reno", 7_744),
+    ] {
+        let text = scenario([&old, &new], style, ("correspondent", "mobile"), congestion);
+        let without_sack = format!("congestion = \"{congestion}\", sack = false");
+        let text = text.replace(&format!("congestion = \"{congestion}\""), &without_sack);
+        let in_all =
+            |assist| PHASES_MS.iter().map(|phase| delivered_after(&text, assist, at + phase)).sum::<u64>();
+        let [with, without] = ["default", "none"].map(in_all);
+        assert!(with as f64 >= LEAST * without as f64, "{with} bytes with assists, {without} without{text}");
+    }
+}
+
+/// What a link delivers late is not lost, and its varying delays are no queue: a replay behind which a sender goes on would hold it back for as long as it
+/// sends.
+#[test]
+fn a_download_is_not_worse_off_a_minute_after_a_handover_to_a_link_that_reorders() {
+    let old = "{ rate = \"470 kbit/s\", delay = \"20 ms\" }";
+    let new = "{ rate = \"3 Mbit/s\", delay = \"40 ms\", rate_up = \"380 kbit/s\", delay_up = \"80 ms\", queue = \"20 packets\", jitter = { spread = \"32 ms\", reorder = true } }";
+    let style = "style = \"break-before-make\"\ninterruption = \"0 ms\"";
+    let text = scenario([old, new], style, ("correspondent", "mobile"), "cubic");
+    let in_all = |assist| {
+        PHASES_MS.iter().map(|phase| delivered_within(60_000, &text, assist, 20_000 + phase)).sum::<u64>()
+    };
+    let [with, without] = ["default", "none"].map(in_all);
+    assert!(with as f64 >= LEAST * without as f64, "{with} bytes with assists, {without} without");
+}
+
 /// Soft handovers between a slow, deeply queued path and a fast one, with nothing known of either.
 #[test]
 fn default_assists_deliver_no_less_than_none_after_soft_handovers() {
@@ -256,6 +294,46 @@ fn default_assists_deliver_no_less_than_none_after_soft_handovers() {
                 );
             }
         }
+    }
+}
+
+/// A window of what the path holds starves a flow whose acknowledgements share their way with other data: they come late.
+#[test]
+fn an_upload_is_not_worse_off_on_a_slower_path_that_it_shares() {
+    let old = "{ rate = \"20 Mbit/s\", delay = \"100 ms\" }";
+    let style = "style = \"make-before-break\"\noverlap = \"1 s\"";
+    let new = "{ rate = \"3 Mbit/s\", delay = \"3 ms\" }";
+    let text = scenario([old, new], style, ("mobile", "correspondent"), "cubic");
+    let text = text.replace("delay = \"10 ms\"", "delay = \"2 ms\"");
+    let other = "[[flow]]\nname = \"other\"\nfrom = \"correspondent\"\nto = \"mobile\"\nkind = \"paced\"\nrate = \"256 kbit/s\"\nmessage = \"1200 B\"\n";
+    let text = format!("{text}{other}");
+    let in_all = |assist| {
+        let phases = PHASES_MS.iter();
+        phases.map(|phase| delivered_within(40_000, &text, assist, 8_000 + phase)).sum::<u64>()
+    };
+    let [with, without] = ["default", "none"].map(in_all);
+    assert!(with as f64 >= 0.98 * without as f64, "{with} bytes with assists, {without} without{text}");
+}
+
+/// While the home agent keeps both bindings the faster path carries everything.
+#[test]
+fn a_download_is_not_worse_off_while_copies_come_by_a_slow_path_as_well() {
+    let [fast, slow] = ["2 Mbit/s\", delay = \"10 ms", "60 kbit/s\", delay = \"3 ms"]
+        .map(|of| format!("{{ rate = \"{of}\", queue = \"50 packets\" }}"));
+    let style = "style = \"make-before-break\"";
+    for congestion in ["cubic", "reno", "bbr"] {
+        let text = scenario([&fast, &slow], style, ("correspondent", "mobile"), congestion);
+        let text = text.replace("[mobility]\n", "[mobility]\nsimultaneous_bindings = true\n");
+        let text = text.replace("delay = \"10 ms\" }\n[mobility]", "delay = \"100 ms\" }\n[mobility]");
+        let in_all = |assist| {
+            let phases = PHASES_MS.iter();
+            phases.map(|phase| delivered_within(30_000, &text, assist, 10_000 + phase)).sum::<u64>()
+        };
+        let [with, without] = ["default", "none"].map(in_all);
+        assert!(
+            with as f64 >= LEAST * without as f64,
+            "{congestion}: {with} bytes with assists, {without} without{text}"
+        );
     }
 }
 

@@ -136,6 +136,16 @@ fn causes(events: &Columns, of: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_relay_through_which_nothing_is_ever_answered_gets_no_data_and_is_left() {
+    let (summary, events) = simulate(WORLD, &["nodes.neighbour.drops=1.0"]);
+    for end in &summary.multipath {
+        assert_eq!((end.paths[1].link.as_str(), end.paths[1].packets), ("lent", 0), "{}", end.node);
+    }
+    // It is asked again after a minute, which is when the run is over.
+    assert_eq!(causes(&events, "mobile"), ["relay-gained", "relay-lost"]);
+}
+
+#[test]
 fn a_relay_that_vanishes_costs_at_most_what_its_link_carried_and_is_taken_up_again() {
     let words = ["nodes.neighbour.vanishes=15 s", "nodes.neighbour.returns=35 s"];
     let (summary, events) = simulate(WORLD, &words);

@@ -132,6 +132,31 @@ fn either_way_of_adaptation_and_either_transport_plays_a_film_to_its_end() {
 }
 
 #[test]
+fn a_film_that_is_all_there_is_left_when_it_stops() {
+    for transport in ["", "quic = \"cubic\""] {
+        let flow = format!(
+            "kind = \"video\"\nsegment = \"1 s\"\nlength = \"9 s\"\nrates = [\"1 Mbit/s\"]\nstop = \"6 s\"\n{transport}"
+        );
+        let summary = run(&flow, &["flow.from=mobile", "flow.to=correspondent", "handover=[]"]);
+        let [seen] = &summary.video[..] else { panic!("{}", summary_json(&summary)) };
+        let began = seen.startup_delay.unwrap();
+        assert_eq!((seen.segments, summary.flows[0].complete), (9, true), "{transport}: {seen:?}");
+        // It is opened when there is a path, and established a round trip later.
+        assert!(seen.played + began < Duration::from_secs(6), "{transport}: {seen:?}");
+        assert_eq!(seen.played + seen.buffered, Duration::from_secs(9), "{transport}: {seen:?}");
+    }
+}
+
+#[test]
+fn bursts_of_some_time_have_the_rate_they_were_given() {
+    let flow = "kind = \"on-off\"\non = \"50 ms\"\nrate = \"64 kbit/s\"\nmessage = \"160 B\"\npause = \"50 ms\"\nstart = \"2 s\"";
+    let summary = run(flow, &["handover=[]"]);
+    // Half of 18 s at 64 kbit/s, less what the handshake took and what is on its way at the end: not 100 ms in all.
+    let delivered = summary.flows[0].bytes_delivered;
+    assert!((71_200..=72_160).contains(&delivered), "{delivered}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bursts_and_another_one_others() {
     let flow = "kind = \"on-off\"\nburst = \"30 kB\"\nburst_law = \"pareto\"\npause = \"500 ms\"\npause_law = \"exponential\"";
     let [first, again, other] = ["seed=1", "seed=1", "seed=2"].map(|seed| run(flow, &[seed]));
@@ -176,7 +201,7 @@ fn the_ready_scenario_of_workloads_is_heard_and_seen() {
     let (summary, _) =
         finish(Simulation::new(scenario, "workloads.toml", 0, Observation::default()).unwrap());
     println!("{}", summary_json(&summary));
-    assert_eq!((summary.voice.len(), summary.video.len(), summary.histograms.len()), (2, 1, 4));
+    assert_eq!((summary.voice.len(), summary.video.len(), summary.histograms.len()), (2, 1, 10));
     for call in &summary.voice {
         assert_eq!(call.packets_sent, summary.flows[0].segments_sent);
         assert_eq!(call.handovers.len(), 2);

@@ -11,15 +11,20 @@
 //! |                    Client's cluster address                   |
 //! |                    Relay's cluster address                    |
 //! |                    Relay's outside address                    |
+//! |                  Client's home agent's address                |
 //! |                  Rate for the client, 100 bit/s               |
+//! |             Cost              |             zero              |
+//! |                         Challenge (64)                        |
 //! |                          Counter (64)                         |
 //! |                           Nonce (64)                          |
 //! |                       Introduced key (256)                    |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! A request has the code 0. The counter of a sender's messages under one key goes up with each, so that none can be replayed; a
-//! reply repeats counter and nonce of its request instead. K: the key by which this message and all later ones of the client are
+//! A request has the code 0. What a client says repeats the challenge that the relay has drawn when it began, and its counter goes up with
+//! each message, so that none can be replayed. A request whose challenge or counter is not what it should be is answered with code 5,
+//! which names the challenge and the highest counter. What a relay says repeats the nonce of a request: a reply that of its own one, a
+//! withdrawal that of the last one that was accepted. K: the key by which this message and all later ones of the client are
 //! authenticated is introduced, for a relay that trusts on first use. Who hears that first message has the key, too.
 
 use core::fmt;
@@ -42,11 +47,14 @@ mod at {
     pub(super) const CLIENT: usize = 8;
     pub(super) const RELAY: usize = 12;
     pub(super) const OUTSIDE: usize = 16;
-    pub(super) const RATE: usize = 20;
-    pub(super) const COUNTER: usize = 24;
-    pub(super) const NONCE: usize = 32;
-    pub(super) const KEY: usize = 40;
-    pub(super) const LEN: usize = 72;
+    pub(super) const HOME_AGENT: usize = 20;
+    pub(super) const RATE: usize = 24;
+    pub(super) const COST: usize = 28;
+    pub(super) const CHALLENGE: usize = 32;
+    pub(super) const COUNTER: usize = 40;
+    pub(super) const NONCE: usize = 48;
+    pub(super) const KEY: usize = 56;
+    pub(super) const LEN: usize = 88;
 }
 
 numbered! {
@@ -62,6 +70,8 @@ numbered! {
     LimitReached = 3, "limit reached";
     /// Its own link is gone.
     LinkLost = 4, "link lost";
+    /// The request lacks the relay's challenge, or its counter is not higher than the last one: the reply says which they are.
+    NotFresh = 5, "not fresh";
 }
 
 /// A key that is introduced.
@@ -88,13 +98,20 @@ pub struct Alliance {
     pub client: Ipv4Addr,
     /// Where the relay is in the cluster.
     pub relay: Ipv4Addr,
-    /// The relay's address outside of it; unspecified in a request.
+    /// The relay's address outside of it; unspecified in what a client says.
     pub outside: Ipv4Addr,
+    /// The client's home agent: the only other end that packets are relayed from and to.
+    pub home_agent: Ipv4Addr,
     /// The most that the client may have; `None`: there is no limit.
     pub rate: Option<DataRate>,
-    /// Higher than in all messages of this sender's before under the same key; a reply repeats that of its request.
+    /// What the relay's link costs, in its replies.
+    pub cost: u16,
+    /// What the relay has drawn when it began; 0 where the client does not know it yet.
+    pub challenge: u64,
+    /// Of what a client says, higher than in all its messages before under the same key and challenge; a reply repeats that of its request,
+    /// and with [`AllianceCode::NotFresh`] names the highest.
     pub counter: u64,
-    /// What nobody who has not seen the request can know; a reply repeats it.
+    /// What nobody who has not seen the request can know; what a relay says of it repeats it.
     pub nonce: u64,
     /// The key of the client's messages, where it is introduced.
     pub key: Option<IntroducedKey>,
@@ -110,7 +127,10 @@ impl Alliance {
         fixed.put::<{ at::CLIENT }, 4>(self.client.octets());
         fixed.put::<{ at::RELAY }, 4>(self.relay.octets());
         fixed.put::<{ at::OUTSIDE }, 4>(self.outside.octets());
+        fixed.put::<{ at::HOME_AGENT }, 4>(self.home_agent.octets());
         fixed.put::<{ at::RATE }, 4>(rate_units(self.rate).to_be_bytes());
+        fixed.put::<{ at::COST }, 2>(self.cost.to_be_bytes());
+        fixed.put::<{ at::CHALLENGE }, 8>(self.challenge.to_be_bytes());
         fixed.put::<{ at::COUNTER }, 8>(self.counter.to_be_bytes());
         fixed.put::<{ at::NONCE }, 8>(self.nonce.to_be_bytes());
         fixed.put::<{ at::KEY }, 32>(self.key.map_or([0; 32], |key| key.0));
@@ -127,7 +147,10 @@ impl Alliance {
             client: fixed.address::<{ at::CLIENT }>(),
             relay: fixed.address::<{ at::RELAY }>(),
             outside: fixed.address::<{ at::OUTSIDE }>(),
+            home_agent: fixed.address::<{ at::HOME_AGENT }>(),
             rate: rate_of(fixed.u32::<{ at::RATE }>()),
+            cost: fixed.u16::<{ at::COST }>(),
+            challenge: fixed.u64::<{ at::CHALLENGE }>(),
             counter: fixed.u64::<{ at::COUNTER }>(),
             nonce: fixed.u64::<{ at::NONCE }>(),
             key: is_introduced.then(|| IntroducedKey(fixed.array::<{ at::KEY }, 32>())),

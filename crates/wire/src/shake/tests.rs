@@ -68,14 +68,18 @@ fn request_reply_and_withdrawal_share_a_format() {
         client: Ipv4Addr::new(10, 9, 0, 7),
         relay: Ipv4Addr::new(10, 9, 0, 9),
         outside: Ipv4Addr::new(192, 0, 2, 9),
+        home_agent: Ipv4Addr::new(10, 0, 0, 1),
         rate: Some(DataRate::from_kilobits_per_second(64)),
+        cost: 0x0304,
+        challenge: 0x2122_2324_2526_2728,
         counter: 0x0102_0304_0506_0708,
         nonce: 0x1112_1314_1516_1718,
         key: Some(IntroducedKey([0xab; 32])),
     };
     let mut expected = alloc::vec![
-        1, 2, 0, 72, 0, 0, 0, 0, 1, 0x80, 1, 44, 10, 0, 0, 7, 10, 9, 0, 7, 10, 9, 0, 9, 192, 0, 2, 9, 0, 0,
-        2, 0x80, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
+        1, 2, 0, 88, 0, 0, 0, 0, 1, 0x80, 1, 44, 10, 0, 0, 7, 10, 9, 0, 7, 10, 9, 0, 9, 192, 0, 2, 9, 10, 0,
+        0, 1, 0, 0, 2, 0x80, 3, 4, 0, 0, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, 1, 2, 3, 4, 5, 6, 7,
+        8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
     ];
     expected.extend([0xab; 32]);
     let kinds =

@@ -91,7 +91,7 @@ both sides. `spi` and the key are those of advertisements, the same for the whol
             "client_bytes",
             "size or bytes",
             "no limit",
-            "What one alliance may have in all, both ways together.",
+            "What one client may have, both ways together; then it is refused for a minute.",
         ),
         key(
             "longest",

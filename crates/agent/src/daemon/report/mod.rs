@@ -131,6 +131,10 @@ impl Reporter {
                 let path = path.number();
                 line!(self, now, INFO, "path", %home_address, path, "Path back");
             }
+            BondEvent::Proven { path } => {
+                let path = path.number();
+                line!(self, now, INFO, "path", %home_address, path, "Path through a relay works");
+            }
             BondEvent::PeerRestarted => {
                 line!(self, now, INFO, "path", %home_address, "The other end has begun anew");
             }

@@ -47,6 +47,10 @@ fn a_download_over_three_links_survives_the_death_of_each_and_of_the_home_agent(
             _ => network.set_carrier(dying, false),
         }
         mobile.wait_for_working_paths(2);
+        if round == 0 {
+            // Later a path that is gone, or a home agent that has begun anew, may come before it.
+            wait_until("the mobile node says that a path is out", || mobile.log().contains("Path out"));
+        }
         if round == 2 {
             home.kill();
             pause(Duration::from_millis(200));
@@ -56,6 +60,9 @@ fn a_download_over_three_links_survives_the_death_of_each_and_of_the_home_agent(
         match round % 2 {
             0 => network.set_silent(dying, false),
             _ => network.set_carrier(dying, true),
+        }
+        if round == 0 {
+            wait_until("the mobile node says that it is back", || mobile.log().contains("Path back"));
         }
         mobile.wait_for_working_paths(3);
         home.wait_for_working_paths(3);
@@ -71,8 +78,6 @@ fn a_download_over_three_links_survives_the_death_of_each_and_of_the_home_agent(
         let paths = status["multipath"][0]["paths"].as_array().unwrap();
         assert_eq!(paths.len(), 3, "{status}");
     }
-    let log = mobile.log();
-    assert!(log.contains("Path out") && log.contains("Path back"), "{log}");
     mobile.terminate();
     assert_eq!(home.bindings(), 0, "{}", home.status());
     before.assert_unchanged(&network.mobile);

@@ -4,7 +4,9 @@
 //! back: dropped, for every byte has to cross a slow path once, and what costs goodput is crossing it twice. Never one that is
 //! needed: not when a hole at the receiver shows that the released packet was lost (three duplicate acknowledgements, or a
 //! SACK of one released behind it), not after two round trips as they are at present, and without acknowledgements in sight, or
-//! where the old path still has its time, not a second time. What the old path has counts only if it delivers all of it within the
+//! where the old path still has its time, not a second time. Without acknowledgements in sight nothing is released at two handovers, and what
+//! was released at an earlier one may be repeated: it seems not to arrive, or the receiver refuses it (PAWS), and only the sender's own has a younger
+//! timestamp. What the old path has counts only if it delivers all of it within the
 //! least timeout of a sender: a repetition that gets there first makes the receiver refuse the originals (PAWS), and the sender
 //! that repeats has found the new path faster. If others wait still, it is the original that goes again, in front of them, instead
 //! of the repetition behind them: in the other order PAWS would fail what waits. One probe of the end of the window is let
@@ -16,7 +18,8 @@
 //! not go, and must not stand for what can.
 //!
 //! **What is lost on the new path** while others wait (three packets that were released later have arrived) goes again at once, in
-//! front of them: its sender would hear of it only behind all that waits.
+//! front of them: its sender would hear of it only behind all that waits. Where what was taken for lost arrives after all, the path reorders,
+//! and from then on what is passed gets as much time as that was late.
 //!
 //! **Segments without data that fall behind what waits** (probes of a closed window, keep-alives): what waits makes the receiver
 //! answer as they would, and let past it they would raise its `TS.Recent`.
@@ -63,7 +66,8 @@ pub(super) fn swallow(
     if is_covered(stream, seq, end, |kept| kept.waits()) {
         return Some(DropReason::HeldAlready);
     }
-    let is_coming = state.patience.is_some_and(|patience| patience.delivers) && drains_soon(stream, state);
+    let delivers = state.patience.is_some_and(|patience| patience.delivers);
+    let is_coming = delivers && !state.has_hole(stream) && drains_soon(stream, state);
     let is_on_its_way = |kept: &Kept| {
         let recently = |at: Instant| now < at + state.grace && !is_missing(stream, state, kept);
         kept.sent().is_none_or(|sent| {
@@ -81,6 +85,12 @@ pub(super) fn swallow(
         return Some(DropReason::HeldAlready);
     }
     None
+}
+
+/// A repetition goes on beside what was sent of it before: what acknowledges it says nothing of that.
+pub(super) fn note_repetition(stream: &mut Stream, passing: &Passing<'_>) {
+    let (seq, end) = (passing.segment.seq, passing.segment.end_seq());
+    stream.kept.mark(|kept| kept.is_repeated |= overlaps(kept, seq, end));
 }
 
 /// Whether the sender repeats in smaller segments what is stored in larger ones. One byte is a probe of a closed window (RFC 9293 section
@@ -141,10 +151,13 @@ fn overlaps(kept: &Kept, seq: SeqNumber, end: SeqNumber) -> bool {
 
 /// Whether a packet that was released is known, or has to be taken, for lost.
 fn is_missing(stream: &Stream, state: &State, kept: &Kept) -> bool {
-    let is_first = stream.una.is_some_and(|una| kept.seq.is_at_or_before(una) && kept.end.is_after(una));
+    // A sender without SACK repeats what is missing as soon as what was missing in front of it is acknowledged (RFC 6582).
+    let is_next_hole = state.has_hole(stream) && kept.sent().is_some_and(|sent| !sent.again);
+    let is_first = stream.una.is_some_and(|una| kept.covers(una));
+    let is_from_before = kept.releases > 0 && owed::was_left(kept);
     kept.is_missing
-        || (is_first && state.duplicates >= DUPLICATES)
-        || (kept.swallowed && !state.sees_acks(stream))
+        || (is_first && (state.duplicates >= DUPLICATES || is_next_hole))
+        || ((kept.swallowed || is_from_before) && !state.sees_acks(stream))
 }
 
 /// Whether all of the stretch is in packets that are stored and fulfil the condition.
@@ -178,7 +191,7 @@ pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, state: &mut Stat
     if passing.seen.is_duplicate_ack && !is_d_sack {
         state.duplicates = state.duplicates.saturating_add(1);
     }
-    let (arrived, left_is_lost) = (&mut state.arrived, state.left_is_lost);
+    let left_is_lost = state.left_is_lost;
     let mut is_news = false;
     let mut left_delivered = false;
     for (index, &(left, right)) in blocks.iter().enumerate() {
@@ -190,7 +203,8 @@ pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, state: &mut Stat
         stream.kept.mark_sacked(left, right, |kept| {
             is_news = true;
             left_delivered |= owed::was_left(kept);
-            Arrived::add(arrived, kept, left_is_lost, (is_latest, None));
+            Arrived::add(&mut state.arrived, kept, left_is_lost, (is_latest, None));
+            state.learn_of_reordering(now, kept);
         });
     }
     if left_delivered {
@@ -219,11 +233,17 @@ fn find_lost(now: Instant, stream: &mut Stream, state: &mut State) {
     let left_is_lost = state.left_is_lost;
     let waits = stream.kept.has_waiting();
     if let Some(arrived) = third_latest(stream, |kept| kept.clearly_released(left_is_lost)) {
+        let is_passed = |kept: &Kept, sent: Sent| sent.by_us && !kept.is_sacked && sent.at < arrived;
+        stream.kept.mark(|kept| {
+            if kept.passed_at.is_none() && kept.sent().is_some_and(|sent| is_passed(kept, sent)) {
+                kept.passed_at = Some(now);
+            }
+        });
         // Its sender would have to wait for all that waits here before it could tell, or has told in vain.
-        let saw_loss = &mut state.saw_loss;
+        let (saw_loss, reordering) = (&mut state.saw_loss, state.reordering);
         stream.kept.owe(now, |kept, sent| {
-            let is_ours = sent.by_us && (waits || kept.swallowed);
-            let is_lost = is_ours && !kept.is_sacked && sent.at < arrived;
+            let is_ours = is_passed(kept, sent) && (waits || kept.swallowed);
+            let is_lost = is_ours && kept.passed_at.is_some_and(|at| at + reordering <= now);
             *saw_loss |= is_lost;
             is_lost
         });

@@ -52,7 +52,7 @@ use crate::flow_table::{FlowTable, Followed};
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{DropReason, Fate, Place, Verdict, Wake, Which};
+use crate::{DropReason, Fate, Place, Towards, Verdict, Wake, Which};
 
 use rules::Rules;
 use state::State;
@@ -123,6 +123,7 @@ impl Assist for ReplayAssist {
                 state.patience = None;
                 cx.timers.stop(Owner::Flow(flow.key), Wake::Patience);
             }
+            PathEvent::Copies { .. } => owed::on_copies(cx, flow, state, &rules),
             PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
         }
     }
@@ -139,7 +140,9 @@ impl Assist for ReplayAssist {
     }
 
     fn on_mobile_path(&mut self, cx: &mut Context<'_>, mobile: IpAddr, event: &PathEvent) {
-        if matches!(event, PathEvent::Lost | PathEvent::Usable(_)) {
+        let is_of_copies =
+            matches!(event, PathEvent::Copies { .. }) && cx.config.place.keeps() == Towards::Mobile;
+        if is_of_copies || matches!(event, PathEvent::Lost | PathEvent::Usable(_)) {
             cx.courses.end(mobile);
         }
     }
@@ -189,8 +192,12 @@ fn on_answered(
 
 /// What a segment says of how far the direction that is kept has come.
 fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, passing: &Passing<'_>) {
+    let has_sack = flow.may_have_sack();
     let stream = flow.stream_mut(passing.towards.back());
     let Some(una) = stream.una else { return };
+    if passing.seen.is_duplicate_ack && !has_sack {
+        state.behind_hole = stream.next;
+    }
     if duplicates::is_active(cx.now, stream, state) {
         owed::forget_refused(cx.outbox, stream, state);
     }
@@ -203,13 +210,14 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, p
     state.repeated = None;
     let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
     let mut bytes = 0;
-    let (arrived, left_is_lost) = (&mut state.arrived, state.left_is_lost);
+    let left_is_lost = state.left_is_lost;
     let echo = passing.segment.timestamps.map(|stamps| stamps.echo);
     stream.kept.acknowledge(una, |kept| {
         counters.acknowledged += 1;
         bytes += u64::from(kept.size);
         if !kept.is_sacked {
-            Arrived::add(arrived, &kept, left_is_lost, (true, echo));
+            Arrived::add(&mut state.arrived, &kept, left_is_lost, (true, echo));
+            state.learn_of_reordering(cx.now, &kept);
         }
         outbox.drop_kept(&kept, DropReason::DeliveredAlready);
     });
@@ -253,6 +261,9 @@ fn on_sent(
             cx.timers.set(Owner::Flow(flow.key), Wake::Swallowed, due);
         }
         return;
+    }
+    if passing.seen.is_repetition {
+        duplicates::note_repetition(stream, passing);
     }
     keep(cx, flow, state, rules, passing, verdict);
     let is_lost = cx.paths.lost_since(flow.key.mobile).is_some();

@@ -16,7 +16,10 @@
 //! **repetition**, where it can do no good. It does good for a sender with SACK: its D-SACK says that nothing was lost, which is how
 //! a sender without timestamps undoes a timeout (RFC 3708), and which keeps a tail loss probe from being taken for
 //! the repair of a loss (RFC 8985 section 7.4). A sender without SACK would only see duplicate acknowledgements, and halve its
-//! window at the third; and onto a slower path, for which the window is too large in any case, nothing goes twice.
+//! window at the third; and onto a slower path, for which the window is too large in any case, nothing goes twice. Of what lies
+//! **behind a hole** a receiver without SACK cannot say what it has: copies of that would each make a duplicate acknowledgement, which its
+//! sender takes for a segment that has arrived, or for reordering (Linux then bears any number of duplicates, and finds losses by
+//! timeouts alone). So only what fills the hole is sent again, and the rest is left to the sender.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -30,7 +33,7 @@ use crate::flow::{Flow, Stream};
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::paths::{self, Usable};
 use crate::timers::Owner;
-use crate::{Place, Wake};
+use crate::{Place, Towards, Wake};
 
 use super::release;
 use super::rules::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
@@ -72,6 +75,7 @@ pub(super) fn on_usable(
     state.is_same_path = usable.from.is_some() && usable.from == usable.to;
     state.may_probe = !state.is_slower;
     state.left_round_trip = usable.old.round_trip;
+    (state.fastest, state.reordering) = (None, Duration::ZERO);
     let is_lost =
         usable.old_is_lost == Some(true) || is_silent(cx.now, cx.config.place, stream, state, usable);
     state.left_is_lost = is_lost;
@@ -87,6 +91,13 @@ pub(super) fn on_usable(
     cx.timers.set(Owner::Flow(key), Wake::Patience, cx.now + wait);
     if stream.kept.has_waiting() {
         // The one that ran goes on by the new path.
+        release::join(cx, flow, state, rules);
+    }
+}
+
+/// Copies go by other paths than before: nothing is owed, but what waits goes at the pace of these.
+pub(super) fn on_copies(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules) {
+    if cx.config.place.keeps() == Towards::Mobile && flow.stream(Towards::Mobile).kept.has_waiting() {
         release::join(cx, flow, state, rules);
     }
 }
@@ -179,15 +190,25 @@ fn is_slower(place: Place, state: &State, usable: &Usable) -> bool {
 /// Lets what is owed wait for its turn, which may come at once.
 pub(super) fn begin(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules, which: Which) {
     let key = flow.key;
-    let has_sack = flow.has_sack != Some(false);
+    let has_sack = flow.may_have_sack();
     let stream = flow.stream_mut(cx.config.place.keeps());
     state.patience = None;
     state.duplicates = 0;
     cx.timers.stop(Owner::Flow(key), Wake::Patience);
-    let from = if state.sees_acks(stream) { None } else { first_owed(cx, state) };
+    let is_blind = !state.sees_acks(stream);
+    let from = if is_blind { first_owed(cx, state) } else { None };
+    let una = stream.una.filter(|_| state.has_hole(stream));
     let is_owed = |kept: &Kept, sent: Sent| {
         let is_wanted = which == Which::All || sent.left;
-        is_wanted && !kept.is_sacked && from.is_none_or(|from| from.covers(kept))
+        let is_lacking = una.is_none_or(|una| kept.covers(una));
+        // Without acknowledgements in sight all that is stored may have arrived long ago. It goes again once; what of that was in vain
+        // the sender repeats, with a younger timestamp.
+        let is_first_time = !is_blind || kept.releases == 0;
+        is_wanted
+            && is_lacking
+            && is_first_time
+            && !kept.is_sacked
+            && from.is_none_or(|from| from.covers(kept))
     };
     stream.kept.owe(cx.now, is_owed);
     stream.kept.begin_replay();

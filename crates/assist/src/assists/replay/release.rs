@@ -61,6 +61,7 @@ pub(super) fn settle(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
     if let Some(took) = course.took() {
         state.grace = 2 * took + DELAYED_ACK;
     }
+    state.fastest = course.fastest().or(state.fastest);
     course.settle(cx.now, &key, &mut stream.share, tally);
 }
 

@@ -7,6 +7,7 @@ use careof_wire::SeqNumber;
 
 use crate::courses::Arrived;
 use crate::flow::Stream;
+use crate::keeping::Kept;
 use crate::meter::Meter;
 
 use super::duplicates::SentAgain;
@@ -28,6 +29,10 @@ pub(crate) struct State {
     pub(super) arrived: Option<Arrived>,
     /// Something released was lost since the course of the replay was last told.
     pub(super) saw_loss: bool,
+    /// The least round trip that the course of the replay has measured.
+    pub(super) fastest: Option<Duration>,
+    /// By how much the present path delivers packets behind those that were released after them.
+    pub(super) reordering: Duration,
     /// The old path was left and may still deliver what it has.
     pub(super) patience: Option<Patience>,
     /// Packets and bytes released since the replay began.
@@ -49,6 +54,8 @@ pub(crate) struct State {
     pub(super) may_probe: bool,
     /// Duplicate acknowledgements since the last new one.
     pub(super) duplicates: u8,
+    /// Of a receiver without SACK: the end of what it may have behind a hole.
+    pub(super) behind_hole: Option<SeqNumber>,
     /// The timestamp that the receiver has echoed, as it has said itself.
     pub(super) echoed: Option<u32>,
     /// Without acknowledgements in sight: the lowest sequence number repeated since the last new data, or where the receiver has said
@@ -68,5 +75,19 @@ impl State {
     /// Whether acknowledgements pass here that say how far the direction that is kept is.
     pub(super) const fn sees_acks(&self, stream: &Stream) -> bool {
         stream.una.is_some() && !self.acks_hidden
+    }
+
+    /// A packet has arrived: if it was taken for lost, the path reorders so much, but no more than a round trip (RFC 8985 section 6.2, step 4).
+    pub(super) fn learn_of_reordering(&mut self, now: Instant, kept: &Kept) {
+        if let Some(fastest) = self.fastest
+            && let Some(late) = kept.late(now, fastest)
+        {
+            self.reordering = self.reordering.max(late.min(fastest));
+        }
+    }
+
+    /// Whether the receiver, without SACK, lacks the first byte that is not acknowledged and has something behind it: nobody can tell what.
+    pub(super) fn has_hole(&self, stream: &Stream) -> bool {
+        stream.una.zip(self.behind_hole).is_some_and(|(una, end)| una.is_before(end))
     }
 }

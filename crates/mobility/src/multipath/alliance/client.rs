@@ -15,19 +15,22 @@ use sha2::Sha256;
 
 use super::relay::agreed;
 use super::{
-    ADVERTISEMENT_INTERVAL, ClusterCounters, ClusterDrop, ClusterTransmit, INTRODUCED, MISSED_ADVERTISEMENTS,
-    Trust,
+    ADVERTISEMENT_INTERVAL, CLUSTER_TTL, ClusterCounters, ClusterDrop, ClusterTransmit, INTRODUCED,
+    MISSED_ADVERTISEMENTS, Trust,
 };
+use crate::v4::{Prefix, is_unicast};
 
 /// Relays that are known at a time: whoever floods the cluster with advertisements fills no more than this.
 const KNOWN: usize = 32;
 /// Until the first request is repeated; then twice as long each time, up to the longest.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(32);
+/// Requests to a relay that is not an ally yet before it is given up, for as long as one that has denied: 15 s without an answer.
+const REQUESTS: u32 = 4;
 /// For how long a relay may be silent, or dead.
 const PATIENCE: Duration =
     Duration::from_secs(ADVERTISEMENT_INTERVAL.as_secs() * MISSED_ADVERTISEMENTS as u64);
-/// A relay that has denied is not asked again for so long.
+/// A relay that has denied, or does not answer, is not asked again for so long.
 const DENIED: Duration = Duration::from_secs(60);
 
 /// What a client wants.
@@ -35,8 +38,12 @@ const DENIED: Duration = Duration::from_secs(60);
 pub struct ClientConfig {
     /// Its home address.
     pub home_address: Ipv4Addr,
+    /// Its home agent, the only node that relays pass packets on to and from; `None` as long as it is not known: no relay is asked then.
+    pub home_agent: Option<Ipv4Addr>,
     /// Its address in the cluster.
     pub cluster: Ipv4Addr,
+    /// The cluster: only what comes from there counts.
+    pub cluster_network: Prefix,
     /// Relays that it uses at a time.
     pub relays: usize,
     /// The most that a link may cost.
@@ -65,6 +72,10 @@ pub enum RelayLost {
     Dead,
     /// The client is not in the cluster any more.
     LeftCluster,
+    /// The care-of address that it names is the node's own, its home agent's, one of the cluster, another relay's, or nobody's.
+    UnusableAddress,
+    /// Its link costs more than it may.
+    TooDear,
 }
 
 impl RelayLost {
@@ -78,6 +89,8 @@ impl RelayLost {
             Self::Left => "it was left",
             Self::Dead => "nothing comes through it",
             Self::LeftCluster => "the node is not in the cluster any more",
+            Self::UnusableAddress => "its address cannot be used",
+            Self::TooDear => "it costs too much",
         }
     }
 }
@@ -123,6 +136,18 @@ struct Pending {
     counter: u64,
     retry_at: Instant,
     pause: Duration,
+    /// How many of them there were in a row.
+    requests: u32,
+}
+
+/// What a relay has granted.
+#[derive(Clone, Copy, Debug)]
+struct Granted {
+    outside: Ipv4Addr,
+    expires: Instant,
+    renew_at: Instant,
+    /// That of the request, which the relay repeats when it withdraws.
+    nonce: u64,
 }
 
 #[derive(Debug)]
@@ -130,15 +155,20 @@ struct Known {
     advertisement: ClusterAdvertisement,
     heard: Instant,
     pending: Option<Pending>,
-    /// The care-of address, until when, and when that is renewed.
-    granted: Option<(Ipv4Addr, Instant, Instant)>,
+    granted: Option<Granted>,
     not_before: Instant,
     /// The key that was introduced to it.
     key: [u8; 32],
-    /// The highest counter of its withdrawals.
-    counter: u64,
-    /// Since when nothing comes through it.
+    /// What it wants to have repeated; 0 as long as it has not said so.
+    challenge: u64,
+    /// Since when nothing comes through it: from the beginning, until something does.
     dead_since: Option<Instant>,
+}
+
+impl Known {
+    const fn works(&self) -> bool {
+        self.granted.is_some() && self.dead_since.is_none()
+    }
 }
 
 /// The key that is introduced to `relay`: another one to each, so that none can pose as the client at another one.
@@ -163,6 +193,10 @@ pub struct Client {
     /// Relays that fell silent, and until when they may still count this node among their allies: its place is not one of those that they
     /// advertise.
     former: BTreeMap<Ipv4Addr, Instant>,
+    /// Addresses of this host.
+    own: Vec<Ipv4Addr>,
+    /// Something comes by one of the node's own paths.
+    own_path_works: bool,
     counter: u64,
     random: Randomness,
     transmits: VecDeque<ClusterTransmit>,
@@ -171,14 +205,16 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that knows no relay. `counter` is higher than all that this node has used before under the same keys, as the time of
-    /// day in nanoseconds is.
+    /// A client that knows no relay. `counter` is better higher than all that this node has used before under the same keys, as the time of
+    /// day in nanoseconds is: what is too low is put right by each relay with one message more.
     #[must_use]
     pub fn new(config: ClientConfig, counter: u64, random: impl Into<Randomness>) -> Self {
         Self {
             config,
             known: BTreeMap::new(),
             former: BTreeMap::new(),
+            own: Vec::new(),
+            own_path_works: false,
             counter,
             random: random.into(),
             transmits: VecDeque::new(),
@@ -193,27 +229,91 @@ impl Client {
         self.config.cluster
     }
 
-    /// It has this address in the cluster now, or with `None` is in none. Relays that were heard at another address are forgotten.
-    pub fn set_cluster(&mut self, cluster: Option<Ipv4Addr>) {
-        if cluster == Some(self.config.cluster) {
+    /// It has this address in this cluster now, or with `None` is in none. Relays that were heard at another address are forgotten.
+    pub fn set_cluster(&mut self, place: Option<(Ipv4Addr, Prefix)>) {
+        // No relay has the unspecified address, and no message is for it.
+        let (cluster, network) = place.unwrap_or((Ipv4Addr::UNSPECIFIED, self.config.cluster_network));
+        if (cluster, network) == (self.config.cluster, self.config.cluster_network) {
             return;
         }
         for (relay, known) in core::mem::take(&mut self.known) {
-            if let Some((outside, ..)) = known.granted {
+            if let Some(Granted { outside, .. }) = known.granted {
                 let why = RelayLost::LeftCluster;
                 self.events.push_back(ClientEvent::RelayLost { relay, outside, why });
             }
         }
-        // No relay has this address, and no message is for it.
-        self.config.cluster = cluster.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        (self.config.cluster, self.config.cluster_network) = (cluster, network);
     }
 
-    /// Whether anything comes through a relay in use, as those know who measure the path ([`crate::multipath::PathChange`]). One that is
-    /// dead for long is left for another one.
-    pub fn note_path(&mut self, now: Instant, relay: Ipv4Addr, works: bool) {
-        if let Some(known) = self.known.get_mut(&relay).filter(|known| known.granted.is_some()) {
-            known.dead_since = if works { None } else { known.dead_since.or(Some(now)) };
+    /// Its home agent is this one now. Relays in use are told.
+    pub fn set_home_agent(&mut self, now: Instant, home_agent: Option<Ipv4Addr>) {
+        if home_agent == self.config.home_agent {
+            return;
         }
+        self.config.home_agent = home_agent;
+        self.leave_unusable(now);
+        if home_agent.is_some() {
+            let in_use: Vec<_> = self.relays().map(|(relay, _)| relay).collect();
+            in_use.into_iter().for_each(|relay| self.ask(now, relay));
+            self.choose(now);
+        }
+    }
+
+    /// This host has these addresses. No relay has one of them.
+    pub fn set_own_addresses(&mut self, now: Instant, own: Vec<Ipv4Addr>) {
+        if own != self.own {
+            self.own = own;
+            self.leave_unusable(now);
+            self.choose(now);
+        }
+    }
+
+    fn leave_unusable(&mut self, now: Instant) {
+        let unusable = self.relays().filter(|&(relay, outside)| !self.can_be_relays(relay, outside));
+        let unusable: Vec<_> = unusable.map(|(relay, _)| relay).collect();
+        unusable.into_iter().for_each(|relay| self.give_up(now, relay, RelayLost::UnusableAddress));
+    }
+
+    /// Whether `outside` can be the address of the relay's own link. What is sent there would not come back through the relay, or by a
+    /// path that there is already.
+    fn can_be_relays(&self, relay: Ipv4Addr, outside: Ipv4Addr) -> bool {
+        is_unicast(outside)
+            && outside != self.config.home_address
+            && Some(outside) != self.config.home_agent
+            && !self.config.cluster_network.contains(outside)
+            && !self.own.contains(&outside)
+            && !self.relays().any(|(other, of_other)| other != relay && of_other == outside)
+    }
+
+    /// Whether anything comes through a relay in use, as those know who measure the path ([`crate::multipath::BondEvent`]). One that is
+    /// dead for long is left, where there is anything else.
+    pub fn note_path(&mut self, now: Instant, relay: Ipv4Addr, works: bool) {
+        let nothing_did = !self.has_way();
+        let Some(known) = self.known.get_mut(&relay).filter(|known| known.granted.is_some()) else { return };
+        known.dead_since = if works { None } else { known.dead_since.or(Some(now)) };
+        if works && nothing_did {
+            self.wait_anew(now);
+        }
+    }
+
+    /// Whether anything comes by a path of the node's own. As long as nothing does, it may not be the relays' fault that nothing comes
+    /// through them.
+    pub fn note_own_path(&mut self, now: Instant, works: bool) {
+        let nothing_did = !self.has_way();
+        self.own_path_works = works;
+        if works && nothing_did {
+            self.wait_anew(now);
+        }
+    }
+
+    /// Whether anything comes by whichever path.
+    fn has_way(&self) -> bool {
+        self.own_path_works || self.known.values().any(Known::works)
+    }
+
+    /// Only now there is anybody to answer through the relays.
+    fn wait_anew(&mut self, now: Instant) {
+        self.known.values_mut().filter_map(|known| known.dead_since.as_mut()).for_each(|since| *since = now);
     }
 
     /// Messages.
@@ -224,7 +324,7 @@ impl Client {
 
     /// The relays in use, and their care-of addresses.
     pub fn relays(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> {
-        self.known.iter().filter_map(|(&relay, known)| known.granted.map(|(outside, ..)| (relay, outside)))
+        self.known.iter().filter_map(|(&relay, known)| Some((relay, known.granted?.outside)))
     }
 
     /// How many relays are known.
@@ -250,18 +350,39 @@ impl Client {
     /// When to call [`Client::handle_timeout`].
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let due = self.known.values().flat_map(|known| {
+        let due = self.known.iter().flat_map(|(&relay, known)| {
             let pending = known.pending.as_ref().map(|pending| pending.retry_at);
             let granted =
                 known.granted.map(
-                    |(_, expires, renew_at)| {
+                    |Granted { expires, renew_at, .. }| {
                         if known.pending.is_some() { expires } else { expires.min(renew_at) }
                     },
                 );
-            let dead = known.dead_since.map(|since| since + PATIENCE);
-            [Some(Self::silent_at(known)), pending, granted, dead]
+            [Some(Self::silent_at(known)), pending, granted, self.leave_at(relay, known)]
         });
         due.flatten().min()
+    }
+
+    /// When a relay that nothing comes through is left: not before there is anything else to use. If nothing is to be had by any other way,
+    /// it may be the home agent that does not answer.
+    fn leave_at(&self, relay: Ipv4Addr, known: &Known) -> Option<Instant> {
+        let at = known.granted.and(known.dead_since)? + PATIENCE;
+        let others = || self.known.iter().filter(|(other, _)| **other != relay);
+        if self.own_path_works || others().any(|(_, other)| other.works()) {
+            return Some(at);
+        }
+        let candidates = others().filter(|(other, known)| self.is_candidate(**other, known));
+        candidates.map(|(_, other)| other.not_before).min().map(|free| at.max(free))
+    }
+
+    /// Whether a relay may be asked, once its time to be left alone is over.
+    fn is_candidate(&self, relay: Ipv4Addr, known: &Known) -> bool {
+        let ad = &known.advertisement;
+        known.granted.is_none()
+            && known.pending.is_none()
+            && ad.willing
+            && (ad.clients > 0 || self.former.contains_key(&relay))
+            && ad.cost <= self.config.highest_cost
     }
 
     /// Renews, repeats, and gives up.
@@ -269,22 +390,26 @@ impl Client {
         let relays: Vec<_> = self.known.keys().copied().collect();
         for relay in relays {
             let Some(known) = self.known.get(&relay) else { continue };
-            let expires = known.granted.map(|(_, expires, _)| expires);
             if Self::silent_at(known) <= now {
                 self.lose(now, relay, RelayLost::Silent);
                 self.known.remove(&relay);
                 continue;
             }
-            if known.dead_since.is_some_and(|since| since + PATIENCE <= now) {
+            if self.leave_at(relay, known).is_some_and(|at| at <= now) {
                 self.give_up(now, relay, RelayLost::Dead);
-            } else if expires.is_some_and(|at| at <= now) {
+            } else if known.granted.is_some_and(|granted| granted.expires <= now) {
                 self.lose(now, relay, RelayLost::Expired);
             }
-            let Some(known) = self.known.get(&relay) else { continue };
-            let repeats = known.pending.as_ref().is_some_and(|pending| pending.retry_at <= now);
-            let renews = known.pending.is_none() && known.granted.is_some_and(|(.., at)| at <= now);
-            if repeats || renews {
-                self.ask(now, relay);
+            let Some(known) = self.known.get_mut(&relay) else { continue };
+            match &known.pending {
+                Some(pending) if pending.retry_at > now => {}
+                Some(pending) if known.granted.is_none() && pending.requests >= REQUESTS => {
+                    // There may be others that do answer.
+                    (known.pending, known.not_before) = (None, now + DENIED);
+                }
+                Some(_) => self.ask(now, relay),
+                None if known.granted.is_some_and(|granted| granted.renew_at <= now) => self.ask(now, relay),
+                None => {}
             }
         }
         self.choose(now);
@@ -297,19 +422,23 @@ impl Client {
 
     fn give_up(&mut self, now: Instant, relay: Ipv4Addr, why: RelayLost) {
         if self.known.get(&relay).is_some_and(|known| known.granted.is_some()) {
-            let counter = self.next_counter();
-            self.send(relay, |client, known| {
-                ShakeMessage::Withdrawal(client.message(known, counter, 0, Duration::ZERO, None))
-            });
+            self.withdraw(relay);
             self.lose(now, relay, why);
         }
+    }
+
+    fn withdraw(&mut self, relay: Ipv4Addr) {
+        let counter = self.next_counter();
+        self.send(relay, |client, known| {
+            ShakeMessage::Withdrawal(client.message(known, counter, 0, Duration::ZERO, None))
+        });
     }
 
     fn lose(&mut self, now: Instant, relay: Ipv4Addr, why: RelayLost) {
         let Some(known) = self.known.get_mut(&relay) else { return };
         (known.pending, known.dead_since) = (None, None);
         known.not_before = now + if matches!(why, RelayLost::Expired) { Duration::ZERO } else { DENIED };
-        if let Some((outside, expires, _)) = known.granted.take() {
+        if let Some(Granted { outside, expires, .. }) = known.granted.take() {
             if why == RelayLost::Silent && self.former.len() < KNOWN {
                 self.former.insert(relay, expires);
             }
@@ -328,18 +457,13 @@ impl Client {
         loop {
             let in_use =
                 self.known.values().filter(|known| known.granted.is_some() || known.pending.is_some());
-            if in_use.count() >= self.config.relays {
+            if in_use.count() >= self.config.relays || self.config.home_agent.is_none() {
                 return;
             }
-            let candidates = self.known.iter().filter(|(relay, known)| {
-                let ad = &known.advertisement;
-                known.granted.is_none()
-                    && known.pending.is_none()
-                    && ad.willing
-                    && (ad.clients > 0 || self.former.contains_key(*relay))
-                    && ad.cost <= self.config.highest_cost
-                    && known.not_before <= now
-            });
+            let candidates = self
+                .known
+                .iter()
+                .filter(|(relay, known)| self.is_candidate(**relay, known) && known.not_before <= now);
             let best = candidates.min_by_key(|(relay, known)| {
                 (known.advertisement.cost, core::cmp::Reverse(known.advertisement.downlink), **relay)
             });
@@ -351,9 +475,10 @@ impl Client {
     fn ask(&mut self, now: Instant, relay: Ipv4Addr) {
         let (nonce, counter) = (self.random.next_u64(), self.next_counter());
         let Some(known) = self.known.get_mut(&relay) else { return };
-        let pause =
-            known.pending.as_ref().map_or(FIRST_RETRY, |pending| (pending.pause * 2).min(LONGEST_RETRY));
-        known.pending = Some(Pending { nonce, counter, retry_at: now + pause, pause });
+        let (pause, requests) = known.pending.as_ref().map_or((FIRST_RETRY, 1), |pending| {
+            ((pending.pause * 2).min(LONGEST_RETRY), pending.requests.saturating_add(1))
+        });
+        known.pending = Some(Pending { nonce, counter, retry_at: now + pause, pause, requests });
         let key = matches!(self.config.trust, Trust::FirstUse).then_some(IntroducedKey(known.key));
         self.send(relay, |client, known| {
             ShakeMessage::Request(client.message(known, counter, nonce, client.config.lifetime, key))
@@ -375,7 +500,10 @@ impl Client {
             client: self.config.cluster,
             relay: known.advertisement.cluster,
             outside: Ipv4Addr::UNSPECIFIED,
+            home_agent: self.config.home_agent.unwrap_or(Ipv4Addr::UNSPECIFIED),
             rate: None,
+            cost: 0,
+            challenge: known.challenge,
             counter,
             nonce,
             key,
@@ -396,9 +524,12 @@ impl Client {
         self.transmits.push_back(ClusterTransmit { destination: Some(relay), payload });
     }
 
-    /// A message has come from the cluster address `source`.
-    pub fn handle_message(&mut self, now: Instant, source: Ipv4Addr, bytes: &[u8]) {
+    /// A message has come from the cluster address `source`, with `ttl` hops of its time to live left.
+    pub fn handle_message(&mut self, now: Instant, source: Ipv4Addr, ttl: u8, bytes: &[u8]) {
         self.counters.received = self.counters.received.saturating_add(1);
+        if ttl != CLUSTER_TTL || !self.config.cluster_network.contains(source) {
+            return self.counters.drop(ClusterDrop::NotOfCluster);
+        }
         let Ok(received) = ShakeMessage::parse(bytes) else {
             return self.counters.drop(ClusterDrop::Malformed);
         };
@@ -434,25 +565,35 @@ impl Client {
         {
             return Err(ClusterDrop::NotGenuine);
         }
+        if !self.can_be_relays(source, advertisement.outside) {
+            return Err(ClusterDrop::UnusableAddress);
+        }
+        let is_signed = matches!(self.config.trust, Trust::Keys { .. });
         let is_full = self.known.len() >= KNOWN;
         match self.known.get_mut(&source) {
+            // Anybody can have said it. What changes in an alliance the relay says in messages that are authenticated.
+            Some(known) if known.granted.is_some() && !is_signed => known.heard = now,
             Some(known) => {
                 let is_later = (advertisement.sequence.wrapping_sub(known.advertisement.sequence) as i32) > 0;
-                if !is_later {
+                if is_signed && !is_later {
                     return Err(ClusterDrop::Replayed);
                 }
                 (known.advertisement, known.heard) = (advertisement, now);
-                if known.granted.is_some_and(|(outside, ..)| outside != advertisement.outside) {
+                if known.granted.is_some_and(|granted| granted.outside != advertisement.outside) {
                     self.lose(now, source, RelayLost::Withdrawn(AllianceCode::LinkLost));
+                } else if known.granted.is_some() && !advertisement.willing {
+                    self.lose(now, source, RelayLost::Withdrawn(AllianceCode::Unwilling));
+                } else if advertisement.cost > self.config.highest_cost {
+                    self.give_up(now, source, RelayLost::TooDear);
                 }
             }
             None if is_full => return Err(ClusterDrop::TableFull),
             None => {
                 let key = key_for(&self.config.secret, source);
-                let (pending, granted, not_before, counter) = (None, None, now, 0);
-                let (heard, dead_since) = (now, None);
+                let (pending, granted, dead_since) = (None, None, None);
+                let (heard, not_before, challenge) = (now, now, 0);
                 let known =
-                    Known { advertisement, heard, pending, granted, not_before, key, counter, dead_since };
+                    Known { advertisement, heard, pending, granted, not_before, key, challenge, dead_since };
                 self.known.insert(source, known);
             }
         }
@@ -488,10 +629,24 @@ impl Client {
         reply: &Alliance,
     ) -> Result<(), ClusterDrop> {
         self.check(source, received, reply)?;
+        let is_usable = self.can_be_relays(source, reply.outside);
         let known = self.known.get_mut(&source).ok_or(ClusterDrop::Unexpected)?;
-        let is_awaited = |pending: &Pending| (pending.nonce, pending.counter) == (reply.nonce, reply.counter);
-        if !known.pending.as_ref().is_some_and(is_awaited) {
+        let is_stale = reply.code == AllianceCode::NotFresh;
+        let is_awaited = |pending: &&Pending| {
+            pending.nonce == reply.nonce && (is_stale || pending.counter == reply.counter)
+        };
+        let Some(pending) = known.pending.as_ref().filter(is_awaited) else {
             return Err(ClusterDrop::Unexpected);
+        };
+        if is_stale {
+            let is_patient = pending.requests < REQUESTS;
+            known.challenge = reply.challenge;
+            self.counter = self.counter.max(reply.counter);
+            // It is told what it wants to hear, but not for ever.
+            if is_patient {
+                self.ask(now, source);
+            }
+            return Ok(());
         }
         if reply.code != AllianceCode::Accepted || reply.lifetime == 0 {
             self.lose(now, source, RelayLost::Withdrawn(reply.code));
@@ -499,28 +654,34 @@ impl Client {
             return Ok(());
         }
         known.pending = None;
-        let granted = Duration::from_secs(reply.lifetime.into());
-        let before = known.granted.replace((reply.outside, now + granted, now + granted / 2));
-        let ClusterAdvertisement { downlink, uplink, cost, .. } = known.advertisement;
+        let lifetime = Duration::from_secs(reply.lifetime.into());
+        let (outside, nonce) = (reply.outside, reply.nonce);
+        let granted = Granted { outside, expires: now + lifetime, renew_at: now + lifetime / 2, nonce };
+        let before = known.granted.map(|granted| granted.outside);
+        if !is_usable || reply.cost > self.config.highest_cost {
+            let why = if is_usable { RelayLost::TooDear } else { RelayLost::UnusableAddress };
+            // It counts this node among its allies.
+            self.withdraw(source);
+            self.lose(now, source, why);
+            self.choose(now);
+            return if is_usable { Ok(()) } else { Err(ClusterDrop::UnusableAddress) };
+        }
+        known.granted = Some(granted);
+        if before == Some(outside) {
+            return Ok(());
+        }
+        known.dead_since = Some(now);
+        let ClusterAdvertisement { downlink, uplink, .. } = known.advertisement;
         let limited = |rate: Option<DataRate>| match (rate, reply.rate) {
             (Some(rate), Some(limit)) => Some(rate.min(limit)),
             (rate, limit) => rate.or(limit),
         };
-        let (downlink, uplink) = (limited(downlink), limited(uplink));
-        let outside = reply.outside;
-        if let Some((former, ..)) = before.filter(|&(former, ..)| former != outside) {
+        let (downlink, uplink, cost) = (limited(downlink), limited(uplink), reply.cost);
+        if let Some(former) = before {
             let why = RelayLost::Withdrawn(AllianceCode::LinkLost);
             self.events.push_back(ClientEvent::RelayLost { relay: source, outside: former, why });
         }
-        if before.is_none_or(|(former, ..)| former != outside) {
-            self.events.push_back(ClientEvent::RelayGained {
-                relay: source,
-                outside,
-                downlink,
-                uplink,
-                cost,
-            });
-        }
+        self.events.push_back(ClientEvent::RelayGained { relay: source, outside, downlink, uplink, cost });
         Ok(())
     }
 
@@ -533,10 +694,12 @@ impl Client {
     ) -> Result<(), ClusterDrop> {
         self.check(source, received, withdrawal)?;
         let known = self.known.get_mut(&source).ok_or(ClusterDrop::Unexpected)?;
-        if withdrawal.counter <= known.counter {
+        let pending = known.pending.as_ref().map(|pending| pending.nonce);
+        let granted = known.granted.map(|granted| granted.nonce);
+        // One of an earlier alliance says nothing about this one.
+        if ![pending, granted].contains(&Some(withdrawal.nonce)) {
             return Err(ClusterDrop::Replayed);
         }
-        known.counter = withdrawal.counter;
         self.lose(now, source, RelayLost::Withdrawn(withdrawal.code));
         self.choose(now);
         Ok(())

@@ -1,5 +1,7 @@
 //! How many bytes an ally may have.
 
+use alloc::collections::BTreeMap;
+use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
@@ -29,6 +31,68 @@ impl Meter {
             self.full_at = full_at;
         }
         is_within
+    }
+}
+
+/// What one client has had: the same counts and meters whether or not it went away in between.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Had {
+    /// Packets and bytes to it.
+    pub(super) inward: (u64, u64),
+    /// Packets and bytes from it.
+    pub(super) outward: (u64, u64),
+    /// By the same directions.
+    pub(super) meters: [Meter; 2],
+}
+
+/// What former allies have had.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FormerAllies {
+    known: BTreeMap<Ipv4Addr, Former>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Former {
+    had: Had,
+    ended: Instant,
+    /// It has had what it may have, and is refused until then.
+    barred_until: Option<Instant>,
+}
+
+impl FormerAllies {
+    /// Remembers an ally whose alliance has ended, at most so many of them: of more the one is forgotten that is not barred and ended first.
+    pub(super) fn add(
+        &mut self,
+        now: Instant,
+        home_address: Ipv4Addr,
+        had: Had,
+        barred_for: Option<Duration>,
+        most: usize,
+    ) {
+        if self.known.len() >= most {
+            let key = |former: &Former| (former.barred_until.is_some_and(|until| now < until), former.ended);
+            let oldest = self.known.iter().min_by_key(|(_, former)| key(former)).map(|(&home, _)| home);
+            oldest.and_then(|home| self.known.remove(&home));
+        }
+        let barred_until = barred_for.map(|span| now + span);
+        self.known.insert(home_address, Former { had, ended: now, barred_until });
+    }
+
+    /// Whether the client is still to be refused.
+    pub(super) fn is_barred(&self, now: Instant, home_address: Ipv4Addr) -> bool {
+        let former = self.known.get(&home_address);
+        former.and_then(|former| former.barred_until).is_some_and(|until| now < until)
+    }
+
+    /// The client is an ally again: what it has had so far. Who was barred begins anew.
+    pub(super) fn take(&mut self, home_address: Ipv4Addr) -> Had {
+        let former = self.known.remove(&home_address).filter(|former| former.barred_until.is_none());
+        former.map(|former| former.had).unwrap_or_default()
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
     }
 }
 

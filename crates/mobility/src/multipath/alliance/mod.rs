@@ -4,9 +4,10 @@
 //! them. A [`Client`] hears advertisements, asks the relays that it may and wants to use, renews what they grant and tells its owner
 //! which care-of addresses it has through them. A node can be both.
 //!
-//! **Loops** are impossible by what a relay forwards: from the cluster, what an ally sends in its own name to somewhere outside the
-//! cluster, and that leaves by the relay's own link, never through another relay; from its link, what is for an ally, and that goes to
-//! the ally alone. So a packet passes at most one relay in either direction.
+//! **Loops.** A relay forwards, from the cluster, what an ally sends in its own name to its home agent, and that leaves by the relay's own
+//! link, never through another relay; from its link, what the ally's home agent sends to it, and that goes to the ally alone. Should two
+//! relays be made each other's allies all the same, as by requests that somebody forged where the first one is trusted, a packet goes no
+//! further than its time to live lets it: each relay takes one hop of it.
 //!
 //! **On the wire.** The tunnel of a path through a relay is switched there: what comes by the relay's link is IPv4 within IPv4 from the home
 //! agent to the care-of address, and goes on from the relay's to the client's address in the cluster; the other way round just so. Neither
@@ -14,11 +15,17 @@
 //!
 //! **Trust.** With [`Trust::Keys`] both have agreed on a key, and the cluster on one for advertisements. With [`Trust::FirstUse`] a
 //! client introduces a key of its own with its first request, and the relay keeps to it for that home address: whoever hears that
-//! first message can pose as the client later, and nobody else can. Every message has an authenticator, and its counter goes up,
-//! so that nothing can be replayed; a reply repeats the nonce of its request.
+//! first message can pose as the client later, and nobody else can. What a client says has an authenticator, the challenge that the relay
+//! drew when it began, and a counter that goes up; what a relay says of an alliance has an authenticator and the nonce of the request
+//! that it is about. So neither can be replayed, whoever of the two has restarted, forgotten the other or has a clock that was set back.
+//! Advertisements are numbered where they are authenticated; others are believed only while there is no alliance yet.
+//!
+//! **Strangers.** What does not come from an address within the cluster, or has passed a router on the way ([`CLUSTER_TTL`]), has no effect.
 //!
 //! **A relay that lies** about its rate, drops, or vanishes costs what its link would have carried: paths are measured
-//! ([`super::Path`]), and its path goes out when nothing comes through.
+//! ([`super::Path`]), and its path goes out when nothing comes through. What it says its address is can be somebody else's: addresses
+//! that cannot be a relay's are refused, and over the path through a relay nothing is sent but probes before one was answered
+//! ([`super::Bond::set_path_to_prove`]).
 
 mod client;
 mod interfaces;
@@ -35,12 +42,14 @@ use careof_wire::shake::{ReceivedShake, ShakeKey};
 
 pub use client::{Client, ClientConfig, ClientEvent, RelayLost, client_secret};
 pub use interfaces::{RelayInterfaceChange, RelayInterfaces};
-pub use relay::{AllyEnd, AllyRecord, Forwarded, Relay, RelayConfig, RelayDrop, RelayEvent};
-pub use switching::{Incoming, Onward, Side};
+pub use relay::{AllyEnd, AllyRecord, Relay, RelayConfig, RelayDrop, RelayEvent};
+pub use switching::{Forwarded, Incoming, Onward, Side};
 
 /// The UDP port of the messages of a cluster, in both places: the second of the ports for experiments (RFC 4727 section 6). Whoever has a
-/// message for all of the cluster broadcasts it, with a time to live of 1.
+/// message for all of the cluster broadcasts it.
 pub const CLUSTER_PORT: u16 = 1022;
+/// The time to live of these messages, hops: what has less has passed a router and is none of the cluster's (RFC 5082 section 3).
+pub const CLUSTER_TTL: u8 = 255;
 /// Between advertisements (section 2.2 of the paper).
 pub const ADVERTISEMENT_INTERVAL: Duration = Duration::from_secs(2);
 /// Advertisements that may be missed before a relay counts as gone, as RFC 5944 section 2.4.2.1 has it of agents.
@@ -106,7 +115,7 @@ pub enum ClusterDrop {
     Malformed,
     /// It has no authenticator, or another one's.
     NotGenuine,
-    /// Its counter or sequence number is not higher than the last one.
+    /// Its counter or sequence number is not higher than the last one, or it is about what is over.
     Replayed,
     /// It is for another role, or for somebody else.
     NotForUs,
@@ -114,17 +123,23 @@ pub enum ClusterDrop {
     Unexpected,
     /// There is no room to remember it.
     TableFull,
+    /// It is not from an address of the cluster, or has passed a router.
+    NotOfCluster,
+    /// It names an address that cannot be used for what it is for.
+    UnusableAddress,
 }
 
 impl ClusterDrop {
     /// Every reason, in the order of their discriminants.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Malformed,
         Self::NotGenuine,
         Self::Replayed,
         Self::NotForUs,
         Self::Unexpected,
         Self::TableFull,
+        Self::NotOfCluster,
+        Self::UnusableAddress,
     ];
 
     /// Its name in metrics.
@@ -137,6 +152,8 @@ impl ClusterDrop {
             Self::NotForUs => "not-for-us",
             Self::Unexpected => "unexpected",
             Self::TableFull => "table-full",
+            Self::NotOfCluster => "not-of-cluster",
+            Self::UnusableAddress => "unusable-address",
         }
     }
 }

@@ -7,17 +7,20 @@ use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
 use careof_wire::shake::{
-    Alliance, AllianceCode, ClusterAdvertisement, ReceivedShake, ShakeKey, ShakeMessage,
+    Alliance, AllianceCode, ClusterAdvertisement, IntroducedKey, ReceivedShake, ShakeKey, ShakeMessage,
 };
 
-use super::meter::Meter;
+use super::meter::{FormerAllies, Had, Meter};
 use super::{
-    ADVERTISEMENT_INTERVAL, ClusterCounters, ClusterDrop, ClusterKey, ClusterTransmit, INTRODUCED, Trust,
+    ADVERTISEMENT_INTERVAL, CLUSTER_TTL, ClusterCounters, ClusterDrop, ClusterKey, ClusterTransmit,
+    INTRODUCED, Trust,
 };
-use crate::v4::Prefix;
+use crate::v4::{Prefix, is_unicast};
 
-/// Clients whose introduced keys are remembered after their alliance, for each that may be an ally.
+/// Clients of which their introduced keys, and what they have had, are remembered after their alliance, for each that may be an ally.
 const REMEMBERED: usize = 4;
+/// For how long a client is refused that has had what it may have.
+const BARRED: Duration = Duration::from_secs(60);
 
 /// What a relay lends, and to whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +41,7 @@ pub struct RelayConfig {
     pub clients: usize,
     /// What one ally may have, in either direction; `None`: there is no limit.
     pub client_rate: Option<DataRate>,
-    /// Bytes that one alliance may have in all; `None`: there is no limit.
+    /// Bytes that one client may have, also in several alliances; then it is refused for a minute. `None`: there is no limit.
     pub client_bytes: Option<u64>,
     /// The longest that is granted at once.
     pub longest: Duration,
@@ -106,9 +109,9 @@ pub struct AllyRecord {
     pub client: Ipv4Addr,
     /// When the alliance ends.
     pub expires: Instant,
-    /// Packets and bytes to the client.
+    /// Packets and bytes to the client, with those of earlier alliances that count towards the limit.
     pub inward: (u64, u64),
-    /// Packets and bytes from it.
+    /// Packets and bytes from it, likewise.
     pub outward: (u64, u64),
 }
 
@@ -121,11 +124,16 @@ pub enum RelayDrop {
     WouldLoop,
     /// The ally has had its rate.
     OverRate,
+    /// It is neither from nor for the ally's home agent.
+    NotHomeAgent,
+    /// Its time to live is used up.
+    Expired,
 }
 
 impl RelayDrop {
     /// Every reason, in the order of their discriminants.
-    pub const ALL: [Self; 3] = [Self::NoAlly, Self::WouldLoop, Self::OverRate];
+    pub const ALL: [Self; 5] =
+        [Self::NoAlly, Self::WouldLoop, Self::OverRate, Self::NotHomeAgent, Self::Expired];
 
     /// Its name in metrics.
     #[must_use]
@@ -134,32 +142,40 @@ impl RelayDrop {
             Self::NoAlly => "no-ally",
             Self::WouldLoop => "would-loop",
             Self::OverRate => "over-rate",
+            Self::NotHomeAgent => "not-home-agent",
+            Self::Expired => "ttl-expired",
         }
     }
 }
 
-/// Where a packet goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forwarded {
-    /// To this client in the cluster, and nowhere else.
-    ToClient(Ipv4Addr),
-    /// By the relay's own link, not through another relay.
-    ByOwnLink,
-}
-
 #[derive(Debug)]
-struct Ally {
-    record: AllyRecord,
+pub(super) struct Ally {
+    pub(super) record: AllyRecord,
+    pub(super) home_agent: Ipv4Addr,
     granted: u16,
     spi: careof_wire::mip4::Spi,
-    inward: Meter,
-    outward: Meter,
+    /// That of the last request that was accepted.
+    nonce: u64,
+    /// By direction: to the client, and from it.
+    pub(super) meters: [Meter; 2],
+}
+
+/// Whether a genuine message of a client is new.
+enum Freshness {
+    New,
+    /// It lacks this challenge, or its counter is not higher than this.
+    Stale {
+        challenge: u64,
+        counter: u64,
+    },
 }
 
 /// What is known of a client's key.
 #[derive(Clone, Copy, Debug)]
 struct Introduced {
     key: [u8; 32],
+    /// What it repeats.
+    challenge: u64,
     /// The highest counter so far.
     counter: u64,
     since: u64,
@@ -173,7 +189,8 @@ pub struct Relay {
     is_willing: bool,
     /// It has an address in the cluster.
     is_in_cluster: bool,
-    allies: BTreeMap<Ipv4Addr, Ally>,
+    pub(super) allies: BTreeMap<Ipv4Addr, Ally>,
+    former: FormerAllies,
     /// Of clients with agreed keys, the highest counter so far.
     counters_of: BTreeMap<Ipv4Addr, u64>,
     introduced: BTreeMap<Ipv4Addr, Introduced>,
@@ -181,8 +198,9 @@ pub struct Relay {
     introductions: u64,
     advertise_at: Instant,
     sequence: u32,
-    /// The counter of the withdrawals of ours.
-    counter: u64,
+    /// What clients repeat that are not known yet, so that nothing counts that was said before this relay began, or before it forgot a
+    /// client; not 0.
+    challenge: u64,
     transmits: VecDeque<ClusterTransmit>,
     events: VecDeque<RelayEvent>,
     counters: ClusterCounters,
@@ -190,21 +208,21 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// A relay without allies, that is willing. `counter` is higher than all that this node has used before under the same keys, as
-    /// the time of day in nanoseconds is.
+    /// A relay without allies, that is willing. `challenge` is a random number that this node has not used before.
     #[must_use]
-    pub fn new(now: Instant, config: RelayConfig, counter: u64) -> Self {
+    pub fn new(now: Instant, config: RelayConfig, challenge: u64) -> Self {
         Self {
             config,
             is_willing: true,
             is_in_cluster: true,
             allies: BTreeMap::new(),
+            former: FormerAllies::default(),
             counters_of: BTreeMap::new(),
             introduced: BTreeMap::new(),
             introductions: 0,
             advertise_at: now,
             sequence: 0,
-            counter,
+            challenge: challenge.max(1),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             counters: ClusterCounters::default(),
@@ -237,7 +255,7 @@ impl Relay {
 
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
-        self.introduced.len()
+        self.introduced.len().max(self.former.len())
     }
 
     /// Messages.
@@ -275,7 +293,7 @@ impl Relay {
         let expired: Vec<_> = expired.map(|ally| ally.record.home_address).collect();
         for home_address in expired {
             // Both know when: nothing need be said.
-            self.end(home_address, AllyEnd::Expired, None);
+            self.end(now, home_address, AllyEnd::Expired, None);
         }
         if self.advertise_at <= now {
             self.advertise_at = now + ADVERTISEMENT_INTERVAL;
@@ -291,7 +309,7 @@ impl Relay {
         }
         // Nobody there could be told.
         let all: Vec<_> = self.allies.keys().copied().collect();
-        all.into_iter().for_each(|home_address| self.end(home_address, AllyEnd::LeftCluster, None));
+        all.into_iter().for_each(|home_address| self.end(now, home_address, AllyEnd::LeftCluster, None));
         self.is_in_cluster = place.is_some();
         if let Some((address, network)) = place {
             if address != self.config.cluster {
@@ -311,7 +329,7 @@ impl Relay {
     /// It lends under these conditions from now on, at the addresses that it has. Where it believes others than before, alliances end.
     pub fn set_conditions(&mut self, now: Instant, conditions: RelayConfig) {
         if conditions.trust != self.config.trust {
-            self.end_all(AllyEnd::Unwilling, AllianceCode::Unwilling);
+            self.end_all(now, AllyEnd::Unwilling, AllianceCode::Unwilling);
         }
         let RelayConfig { cluster, cluster_network, outside, .. } = self.config;
         self.config = RelayConfig { cluster, cluster_network, outside, ..conditions };
@@ -324,7 +342,7 @@ impl Relay {
             self.is_willing = willing;
             self.advertise_soon(now);
             if !willing {
-                self.end_all(AllyEnd::Unwilling, AllianceCode::Unwilling);
+                self.end_all(now, AllyEnd::Unwilling, AllianceCode::Unwilling);
             }
         }
     }
@@ -332,46 +350,58 @@ impl Relay {
     /// Its own link has another address, or with `None` is gone: care-of addresses there are of no use any more.
     pub fn set_outside(&mut self, now: Instant, outside: Option<Ipv4Addr>) {
         if outside != Some(self.config.outside) || !self.is_willing {
-            self.end_all(AllyEnd::LinkLost, AllianceCode::LinkLost);
+            self.end_all(now, AllyEnd::LinkLost, AllianceCode::LinkLost);
         }
         self.is_willing = outside.is_some();
         self.config.outside = outside.unwrap_or(self.config.outside);
         self.advertise_soon(now);
     }
 
-    fn end_all(&mut self, why: AllyEnd, code: AllianceCode) {
+    fn end_all(&mut self, now: Instant, why: AllyEnd, code: AllianceCode) {
         let all: Vec<_> = self.allies.keys().copied().collect();
-        all.into_iter().for_each(|home_address| self.end(home_address, why, Some(code)));
+        all.into_iter().for_each(|home_address| self.end(now, home_address, why, Some(code)));
     }
 
     /// Ends an alliance; with a code the client is told.
-    fn end(&mut self, home_address: Ipv4Addr, why: AllyEnd, code: Option<AllianceCode>) {
-        let Some(ally) = self.allies.remove(&home_address) else { return };
+    fn end(&mut self, now: Instant, home_address: Ipv4Addr, why: AllyEnd, code: Option<AllianceCode>) {
+        let Some(Ally { record, home_agent, spi, nonce, meters, .. }) = self.allies.remove(&home_address)
+        else {
+            return;
+        };
+        let had = Had { inward: record.inward, outward: record.outward, meters };
+        let barred_for = (why == AllyEnd::LimitReached).then_some(BARRED);
+        let most = self.config.clients.saturating_mul(REMEMBERED);
+        self.former.add(now, home_address, had, barred_for, most);
         self.events.push_back(RelayEvent::Ended { home_address, why });
         let Some(code) = code else { return };
-        self.counter = self.counter.saturating_add(1);
         let withdrawal = Alliance {
             code,
             lifetime: 0,
             home_address,
-            client: ally.record.client,
+            client: record.client,
             relay: self.config.cluster,
             outside: self.config.outside,
+            home_agent,
             rate: None,
-            counter: self.counter,
-            nonce: 0,
+            cost: self.config.cost,
+            challenge: self.challenge,
+            counter: 0,
+            nonce,
             key: None,
         };
-        self.transmit(ally.record.client, home_address, ally.spi, ShakeMessage::Withdrawal(withdrawal));
+        self.transmit(spi, None, &withdrawal, ShakeMessage::Withdrawal);
     }
 
+    /// Sends the client a message about an alliance. `key` is the one that it introduces, should none of it be known.
     fn transmit(
         &mut self,
-        to: Ipv4Addr,
-        home_address: Ipv4Addr,
         spi: careof_wire::mip4::Spi,
-        message: ShakeMessage,
+        key: Option<IntroducedKey>,
+        about: &Alliance,
+        message: impl FnOnce(Alliance) -> ShakeMessage,
     ) {
+        let &Alliance { client, home_address, .. } = about;
+        let message = message(*about);
         let payload = match &self.config.trust {
             Trust::Keys { peers, .. } => {
                 let key = peers.iter().find(|(peer, key)| *peer == home_address && key.spi == spi);
@@ -379,12 +409,13 @@ impl Relay {
                 message.emit(Some(key.as_wire()))
             }
             Trust::FirstUse => {
-                let Some(known) = self.introduced.get(&home_address) else { return };
-                message.emit(Some(ShakeKey { spi: INTRODUCED, key: &known.key }))
+                let known = self.introduced.get(&home_address).map(|known| known.key);
+                let Some(key) = known.or(key.map(|key| key.0)) else { return };
+                message.emit(Some(ShakeKey { spi: INTRODUCED, key: &key }))
             }
         };
         self.counters.sent = self.counters.sent.saturating_add(1);
-        self.transmits.push_back(ClusterTransmit { destination: Some(to), payload });
+        self.transmits.push_back(ClusterTransmit { destination: Some(client), payload });
     }
 
     fn advertise(&mut self) {
@@ -410,18 +441,26 @@ impl Relay {
         self.transmits.push_back(ClusterTransmit { destination: None, payload });
     }
 
-    /// A message has come from the cluster address `source`.
-    pub fn handle_message(&mut self, now: Instant, source: Ipv4Addr, bytes: &[u8]) {
+    /// A message has come from the cluster address `source`, with `ttl` hops of its time to live left.
+    pub fn handle_message(&mut self, now: Instant, source: Ipv4Addr, ttl: u8, bytes: &[u8]) {
         self.counters.received = self.counters.received.saturating_add(1);
+        if ttl != CLUSTER_TTL || !self.config.cluster_network.contains(source) {
+            return self.counters.drop(ClusterDrop::NotOfCluster);
+        }
         let Ok(received) = ShakeMessage::parse(bytes) else {
             return self.counters.drop(ClusterDrop::Malformed);
         };
-        match received.message {
+        let outcome = match received.message {
             // Others of the cluster lend, too.
-            ShakeMessage::Advertisement(_) => {}
+            ShakeMessage::Advertisement(_) => Ok(()),
             ShakeMessage::Request(request) => self.handle_request(now, source, &received, &request),
-            ShakeMessage::Withdrawal(withdrawal) => self.handle_withdrawal(source, &received, &withdrawal),
-            ShakeMessage::Reply(_) | ShakeMessage::Feedback(_) => self.counters.drop(ClusterDrop::NotForUs),
+            ShakeMessage::Withdrawal(withdrawal) => {
+                self.handle_withdrawal(now, source, &received, &withdrawal)
+            }
+            ShakeMessage::Reply(_) | ShakeMessage::Feedback(_) => Err(ClusterDrop::NotForUs),
+        };
+        if let Err(reason) = outcome {
+            self.counters.drop(reason);
         }
     }
 
@@ -431,55 +470,69 @@ impl Relay {
         source: Ipv4Addr,
         received: &ReceivedShake<'_>,
         of: &Alliance,
-    ) -> Result<(), ClusterDrop> {
+    ) -> Result<Freshness, ClusterDrop> {
         // A message of the relay's own names its outside address: it cannot be turned back on it.
         let is_clients = of.client == source && of.outside.is_unspecified();
         if of.relay != self.config.cluster || !is_clients || of.client == of.relay {
             return Err(ClusterDrop::NotForUs);
         }
-        match &self.config.trust {
+        let (challenge, highest) = match &self.config.trust {
             Trust::Keys { peers, .. } => {
                 let mut keys = peers.iter().filter(|(peer, _)| *peer == of.home_address);
                 if !keys.any(|(_, key)| key.has_made(received)) {
                     return Err(ClusterDrop::NotGenuine);
                 }
-                let last = self.counters_of.entry(of.home_address).or_default();
-                if of.counter <= *last {
-                    return Err(ClusterDrop::Replayed);
-                }
-                *last = of.counter;
+                (self.challenge, self.counters_of.entry(of.home_address).or_default())
             }
             Trust::FirstUse => {
                 if received.spi != Some(INTRODUCED) {
                     return Err(ClusterDrop::NotGenuine);
                 }
-                if let Some(known) = self.introduced.get_mut(&of.home_address) {
-                    if !received.is_genuine(&known.key) {
-                        return Err(ClusterDrop::NotGenuine);
+                if !self.introduced.contains_key(&of.home_address) {
+                    let key = of.key.map(|key| key.0).filter(|key| received.is_genuine(key));
+                    let key = key.ok_or(ClusterDrop::NotGenuine)?;
+                    if of.challenge != self.challenge {
+                        return Ok(Freshness::Stale { challenge: self.challenge, counter: 0 });
                     }
-                    if of.counter <= known.counter {
-                        return Err(ClusterDrop::Replayed);
-                    }
-                    known.counter = of.counter;
-                    return Ok(());
+                    self.introduce(of.home_address, key)?;
                 }
-                let key = of.key.map(|key| key.0).filter(|key| received.is_genuine(key));
-                let key = key.ok_or(ClusterDrop::NotGenuine)?;
-                self.introduce(of.home_address, key, of.counter)?;
+                let known = self.introduced.get_mut(&of.home_address).ok_or(ClusterDrop::TableFull)?;
+                if !received.is_genuine(&known.key) {
+                    return Err(ClusterDrop::NotGenuine);
+                }
+                (known.challenge, &mut known.counter)
             }
+        };
+        if of.challenge != challenge || of.counter <= *highest {
+            return Ok(Freshness::Stale { challenge, counter: *highest });
         }
-        Ok(())
+        *highest = of.counter;
+        Ok(Freshness::New)
+    }
+
+    /// Whether a client can have these addresses. Packets that come for one of the relay's own, or for one of the cluster, are not an
+    /// ally's.
+    fn can_have(&self, of: &Alliance) -> bool {
+        let is_elsewhere = |address| {
+            is_unicast(address)
+                && address != self.config.outside
+                && !self.config.cluster_network.contains(address)
+        };
+        of.home_address != of.home_agent && is_elsewhere(of.home_address) && is_elsewhere(of.home_agent)
     }
 
     /// Remembers a key. Those of former clients make room, the oldest first; that of an ally does not.
-    fn introduce(&mut self, home_address: Ipv4Addr, key: [u8; 32], counter: u64) -> Result<(), ClusterDrop> {
+    fn introduce(&mut self, home_address: Ipv4Addr, key: [u8; 32]) -> Result<(), ClusterDrop> {
+        let challenge = self.challenge;
         if self.introduced.len() >= self.config.clients.saturating_mul(REMEMBERED) {
             let former = self.introduced.iter().filter(|(home, _)| !self.allies.contains_key(home));
             let oldest = former.min_by_key(|(_, known)| known.since).map(|(&home, _)| home);
             self.introduced.remove(&oldest.ok_or(ClusterDrop::TableFull)?);
+            self.challenge = self.challenge.wrapping_add(1).max(1);
         }
         self.introductions += 1;
-        self.introduced.insert(home_address, Introduced { key, counter, since: self.introductions });
+        let since = self.introductions;
+        self.introduced.insert(home_address, Introduced { key, challenge, counter: 0, since });
         Ok(())
     }
 
@@ -489,59 +542,86 @@ impl Relay {
         source: Ipv4Addr,
         received: &ReceivedShake<'_>,
         request: &Alliance,
-    ) {
-        if let Err(reason) = self.check(source, received, request) {
-            return self.counters.drop(reason);
+    ) -> Result<(), ClusterDrop> {
+        if !self.can_have(request) {
+            return Err(ClusterDrop::UnusableAddress);
+        }
+        let spi = received.spi.unwrap_or(INTRODUCED);
+        let reply = Alliance {
+            code: AllianceCode::NotFresh,
+            lifetime: 0,
+            outside: self.config.outside,
+            rate: self.config.client_rate,
+            cost: self.config.cost,
+            challenge: self.challenge,
+            key: None,
+            ..*request
+        };
+        if let Freshness::Stale { challenge, counter } = self.check(source, received, request)? {
+            let reply = Alliance { challenge, counter, ..reply };
+            self.transmit(spi, request.key, &reply, ShakeMessage::Reply);
+            // Who asks for the first time cannot know the challenge.
+            return if request.challenge == 0 { Ok(()) } else { Err(ClusterDrop::Replayed) };
         }
         let home_address = request.home_address;
-        let is_renewal = self.allies.contains_key(&home_address);
-        let is_spent = self.allies.get(&home_address).is_some_and(|ally| self.is_spent(&ally.record));
+        let ally = self.allies.get(&home_address);
+        let is_spent =
+            ally.map_or(self.former.is_barred(now, home_address), |ally| self.is_spent(&ally.record));
         let code = if !self.is_willing() {
             AllianceCode::Unwilling
         } else if is_spent {
             AllianceCode::LimitReached
-        } else if !is_renewal && self.allies.len() >= self.config.clients {
+        } else if ally.is_none() && self.allies.len() >= self.config.clients {
             AllianceCode::Full
         } else {
             AllianceCode::Accepted
         };
-        let granted = request.lifetime.min(seconds(self.config.longest));
-        let spi = received.spi.unwrap_or(INTRODUCED);
+        let mut lifetime = 0;
         if code == AllianceCode::Accepted {
-            let expires = now + Duration::from_secs(granted.into());
-            let before = self.allies.get(&home_address);
-            let (inward, outward) =
-                before.map_or(((0, 0), (0, 0)), |ally| (ally.record.inward, ally.record.outward));
-            let (in_meter, out_meter) =
-                before.map_or((Meter::default(), Meter::default()), |ally| (ally.inward, ally.outward));
-            let has_moved = before.is_none_or(|ally| ally.record.client != source);
-            let record = AllyRecord { home_address, client: source, expires, inward, outward };
-            let ally = Ally { record, granted, spi, inward: in_meter, outward: out_meter };
-            self.allies.insert(home_address, ally);
-            if has_moved {
-                self.events.push_back(RelayEvent::Allied { home_address, client: source });
-            }
-        } else if is_renewal {
-            self.end(home_address, AllyEnd::LimitReached, None);
+            lifetime = request.lifetime.min(seconds(self.config.longest));
+            self.admit(now, request, lifetime, spi);
+        } else {
+            self.end(now, home_address, AllyEnd::LimitReached, None);
         }
-        let reply = Alliance {
-            code,
-            lifetime: if code == AllianceCode::Accepted { granted } else { 0 },
-            outside: self.config.outside,
-            rate: self.config.client_rate,
-            key: None,
-            ..*request
-        };
-        self.transmit(source, home_address, spi, ShakeMessage::Reply(reply));
+        self.transmit(spi, None, &Alliance { code, lifetime, ..reply }, ShakeMessage::Reply);
+        Ok(())
     }
 
-    fn handle_withdrawal(&mut self, source: Ipv4Addr, received: &ReceivedShake<'_>, withdrawal: &Alliance) {
-        if !self.allies.contains_key(&withdrawal.home_address) {
-            return self.counters.drop(ClusterDrop::Unexpected);
+    /// Makes the client an ally, or renews that for so many seconds.
+    fn admit(&mut self, now: Instant, request: &Alliance, granted: u16, spi: careof_wire::mip4::Spi) {
+        let &Alliance { home_address, home_agent, client, nonce, .. } = request;
+        let before = self.allies.get(&home_address);
+        let has_moved = before.is_none_or(|ally| ally.record.client != client);
+        let Had { inward, outward, meters } = match before {
+            Some(Ally { record, meters, .. }) => {
+                Had { inward: record.inward, outward: record.outward, meters: *meters }
+            }
+            None => self.former.take(home_address),
+        };
+        let expires = now + Duration::from_secs(granted.into());
+        let record = AllyRecord { home_address, client, expires, inward, outward };
+        self.allies.insert(home_address, Ally { record, home_agent, granted, spi, nonce, meters });
+        if has_moved {
+            self.events.push_back(RelayEvent::Allied { home_address, client });
         }
-        match self.check(source, received, withdrawal) {
-            Ok(()) => self.end(withdrawal.home_address, AllyEnd::Withdrawn, None),
-            Err(reason) => self.counters.drop(reason),
+    }
+
+    fn handle_withdrawal(
+        &mut self,
+        now: Instant,
+        source: Ipv4Addr,
+        received: &ReceivedShake<'_>,
+        withdrawal: &Alliance,
+    ) -> Result<(), ClusterDrop> {
+        if !self.allies.contains_key(&withdrawal.home_address) {
+            return Err(ClusterDrop::Unexpected);
+        }
+        match self.check(source, received, withdrawal)? {
+            Freshness::New => {
+                self.end(now, withdrawal.home_address, AllyEnd::Withdrawn, None);
+                Ok(())
+            }
+            Freshness::Stale { .. } => Err(ClusterDrop::Replayed),
         }
     }
 
@@ -550,69 +630,14 @@ impl Relay {
         self.config.client_bytes.is_some_and(|most| bytes >= most)
     }
 
-    /// A packet of `len` bytes has come by the relay's link, out of a tunnel, that is for `destination`.
-    ///
-    /// # Errors
-    /// Why it is not passed on; that is counted.
-    pub fn forward_inward(
-        &mut self,
-        now: Instant,
-        destination: Ipv4Addr,
-        len: u32,
-    ) -> Result<Forwarded, RelayDrop> {
-        let rate = self.config.client_rate;
-        let Some(ally) = self.allies.get_mut(&destination).filter(|ally| now < ally.record.expires) else {
-            return Err(self.refuse(RelayDrop::NoAlly));
-        };
-        if !ally.inward.take(now, len, rate) {
-            return Err(self.refuse(RelayDrop::OverRate));
-        }
-        count(&mut ally.record.inward, len);
-        let client = ally.record.client;
-        self.end_if_spent(destination);
-        Ok(Forwarded::ToClient(client))
-    }
-
-    /// A packet of `len` bytes has come from the cluster address `client`, from `source` to `destination`. Through a tunnel to the home
-    /// agent these are of the inner header.
-    ///
-    /// # Errors
-    /// Why it is not passed on; that is counted.
-    pub fn forward_outward(
-        &mut self,
-        now: Instant,
-        client: Ipv4Addr,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
-        len: u32,
-    ) -> Result<Forwarded, RelayDrop> {
-        let rate = self.config.client_rate;
-        let leads_back = self.config.cluster_network.contains(destination)
-            || destination == self.config.outside
-            || self.allies.contains_key(&destination);
-        let is_its = |ally: &&mut Ally| ally.record.client == client && now < ally.record.expires;
-        let Some(ally) = self.allies.get_mut(&source).filter(is_its) else {
-            return Err(self.refuse(RelayDrop::NoAlly));
-        };
-        if leads_back {
-            return Err(self.refuse(RelayDrop::WouldLoop));
-        }
-        if !ally.outward.take(now, len, rate) {
-            return Err(self.refuse(RelayDrop::OverRate));
-        }
-        count(&mut ally.record.outward, len);
-        self.end_if_spent(source);
-        Ok(Forwarded::ByOwnLink)
-    }
-
-    fn refuse(&mut self, reason: RelayDrop) -> RelayDrop {
+    pub(super) fn refuse(&mut self, reason: RelayDrop) -> RelayDrop {
         self.drops.count(reason as usize);
         reason
     }
 
-    fn end_if_spent(&mut self, home_address: Ipv4Addr) {
+    pub(super) fn end_if_spent(&mut self, now: Instant, home_address: Ipv4Addr) {
         if self.allies.get(&home_address).is_some_and(|ally| self.is_spent(&ally.record)) {
-            self.end(home_address, AllyEnd::LimitReached, Some(AllianceCode::LimitReached));
+            self.end(now, home_address, AllyEnd::LimitReached, Some(AllianceCode::LimitReached));
         }
     }
 
@@ -626,11 +651,6 @@ impl Relay {
 /// The agreed key of a peer, at a client by its cluster address.
 pub(super) fn agreed(peers: &[(Ipv4Addr, ClusterKey)], peer: Ipv4Addr) -> Option<&ClusterKey> {
     peers.iter().find(|(known, _)| *known == peer).map(|(_, key)| key)
-}
-
-fn count(counts: &mut (u64, u64), len: u32) {
-    counts.0 = counts.0.saturating_add(1);
-    counts.1 = counts.1.saturating_add(u64::from(len));
 }
 
 fn seconds(span: Duration) -> u16 {

@@ -200,6 +200,10 @@ impl MobileNode {
         let latency = now - handover.started;
         let (old, new) = (self.path_of(from), self.path_of(Some(index)));
         let from_id = from.and_then(|from| self.id(from));
+        // With several paths at once no binding ends with the handover.
+        let others = from.filter(|&from| from != index && self.config.multipath.is_none());
+        let keeps_old =
+            others.and_then(|from| self.interfaces.get(from)).is_some_and(|old| old.held.is_some());
         self.handover_event(HandoverEvent::Registered {
             from: from_id,
             to,
@@ -209,6 +213,7 @@ impl MobileNode {
             round_trip,
             old,
             new,
+            keeps_old,
         });
         match from.filter(|&from| from != index) {
             Some(from) if self.config.multipath.is_some() => {

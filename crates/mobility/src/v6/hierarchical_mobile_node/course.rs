@@ -247,6 +247,7 @@ impl HierarchicalMobileNode {
             round_trip,
             old,
             new,
+            keeps_old: false,
         }));
         match from.filter(|&from| from != to && self.is_listened_to(from)) {
             Some(from) => self.retiring = Some((from, to, started)),

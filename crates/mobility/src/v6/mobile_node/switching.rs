@@ -216,6 +216,7 @@ impl MobileNode {
             round_trip,
             old,
             new,
+            keeps_old: false,
         });
         match from.filter(|&from| from != index) {
             Some(from) => {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use careof_base::{Instant, RandomStream};
 use careof_mobility::multipath::alliance::{
-    Client, ClientConfig, ClientEvent, ClusterKey, ClusterTransmit, Forwarded, Relay, RelayConfig, RelayLost,
-    Trust,
+    CLUSTER_TTL, Client, ClientConfig, ClientEvent, ClusterKey, ClusterTransmit, Forwarded, Relay,
+    RelayConfig, RelayLost, Trust,
 };
 use careof_mobility::v4::Prefix;
 use careof_wire::mip4::Spi;
@@ -20,7 +20,7 @@ const HOME: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
 const OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const RELAY: Ipv4Addr = member(9);
 const CLIENT: Ipv4Addr = member(1);
-const CORRESPONDENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+const HOME_AGENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
 const fn member(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 9, 0, last)
@@ -52,7 +52,9 @@ impl Cluster {
         };
         let client = ClientConfig {
             home_address: HOME,
+            home_agent: Some(HOME_AGENT),
             cluster: CLIENT,
+            cluster_network: Prefix::new(member(0), 24),
             relays: 1,
             highest_cost: 0,
             lifetime: Duration::from_secs(30),
@@ -89,10 +91,10 @@ impl Cluster {
             for (from, message) in sent {
                 let Some(ClusterTransmit { destination, payload }) = message else { continue };
                 if !loses && destination != Some(CLIENT) && from != RELAY {
-                    self.relay.handle_message(self.now, from, &payload);
+                    self.relay.handle_message(self.now, from, CLUSTER_TTL, &payload);
                 }
                 if !loses && destination != Some(RELAY) && from != CLIENT {
-                    self.client.handle_message(self.now, from, &payload);
+                    self.client.handle_message(self.now, from, CLUSTER_TTL, &payload);
                 }
                 if self.heard.len() < 64 {
                     self.heard.push(payload);
@@ -154,7 +156,10 @@ pub(crate) fn run(data: &[u8]) {
                     client: if c % 4 < 2 { source } else { CLIENT },
                     relay: RELAY,
                     outside: if c % 8 < 4 { Ipv4Addr::UNSPECIFIED } else { OUTSIDE },
+                    home_agent: HOME_AGENT,
                     rate: None,
+                    cost: 0,
+                    challenge: 1000 + u64::from(d % 4),
                     counter: u64::MAX - u64::from(d),
                     nonce: u64::from(value),
                     key: Some(IntroducedKey([d; 32])),
@@ -180,13 +185,13 @@ pub(crate) fn run(data: &[u8]) {
                 message.emit(Some(ShakeKey { spi: Spi(256), key: &[d; 32] }))
             }
         };
-        cluster.relay.handle_message(cluster.now, source, &bytes);
-        cluster.client.handle_message(cluster.now, source, &bytes);
+        cluster.relay.handle_message(cluster.now, source, CLUSTER_TTL, &bytes);
+        cluster.client.handle_message(cluster.now, source, CLUSTER_TTL, &bytes);
         cluster.settle(false);
         // What he wants relayed.
-        let outward = cluster.relay.forward_outward(cluster.now, source, HOME, CORRESPONDENT, 100);
+        let outward = cluster.relay.forward_outward(cluster.now, source, HOME, HOME_AGENT, 100);
         assert!(outward.is_err(), "in the client's name");
-        let inward = cluster.relay.forward_inward(cluster.now, HOME, 100);
+        let inward = cluster.relay.forward_inward(cluster.now, HOME_AGENT, HOME, 100);
         assert!(inward.is_err() || inward == Ok(Forwarded::ToClient(CLIENT)), "the client's packets");
         assert!(cluster.relay.allies().count() <= 2 && cluster.client.known() <= 32);
     }
