@@ -303,6 +303,8 @@ pub struct Path {
     losses: Losses,
     /// Packets put in and taken out that no loss was told from yet: too few.
     uncounted: (u32, u32),
+    /// Bytes, and the time they took, that have come while a queue stood and that no rate was told from yet: too few.
+    unrated: (u64, Duration),
     report: Option<PathFeedback>,
     /// Bytes sent with the highest number that was reported, and before.
     reported_bytes: u64,
@@ -354,6 +356,7 @@ impl Path {
             growth: (0, now),
             losses: Losses::default(),
             uncounted: (0, 0),
+            unrated: (0, Duration::ZERO),
             report: None,
             reported_bytes: 0,
             counted: None,
@@ -864,7 +867,16 @@ impl Path {
         // A slow flow puts in too few packets between two reports to tell losses from: they are told from several.
         let (before_in, before_out) = self.uncounted;
         let (put_in, taken_out) = (put_in.saturating_add(before_in), arrived.saturating_add(before_out));
-        let passage = Passage { put_in, taken_out, bytes, span };
+        // Likewise a slow path delivers too little to tell a rate from; while a queue stands before it, it is busy all the time.
+        let (before, busy) = if queued && is_sound { self.unrated } else { (0, Duration::ZERO) };
+        let passage = Passage {
+            put_in,
+            taken_out,
+            bytes: bytes.saturating_add(before),
+            span: span.saturating_add(busy),
+        };
+        let is_rated = !queued || !is_sound || passage.rate().is_some();
+        self.unrated = if is_rated { (0, Duration::ZERO) } else { (passage.bytes, passage.span) };
         self.uncounted = if !is_sound || passage.tells_loss() { (0, 0) } else { (put_in, taken_out) };
         passage.enter(&mut self.flow);
         if let Some(rate) = passage.rate() {

@@ -37,6 +37,15 @@ impl Delivered {
         rate(self.of_all, self.span)
     }
 
+    /// Both together.
+    fn and(self, other: Self) -> Self {
+        Self {
+            span: self.span + other.span,
+            bytes: self.bytes.saturating_add(other.bytes),
+            of_all: self.of_all.saturating_add(other.of_all),
+        }
+    }
+
     /// The flow's part of so much; all of it where nothing came.
     pub(super) fn part_of(self, rate: u64) -> u64 {
         let part =
@@ -55,6 +64,8 @@ pub(super) struct Pace {
     rounds: [Delivered; ROUNDS],
     /// Rounds so far.
     count: usize,
+    /// What came in all of them but the first, which has what was sent before.
+    all: Delivered,
 }
 
 impl Pace {
@@ -84,8 +95,16 @@ impl Pace {
         if let Some(place) = self.rounds.get_mut(self.count % ROUNDS) {
             *place = round;
         }
+        if self.count > 0 {
+            self.all = self.all.and(round);
+        }
         self.count += 1;
         Some(round)
+    }
+
+    /// What came since the flow came here.
+    pub(super) const fn since_begin(&self) -> Delivered {
+        self.all
     }
 
     /// Rounds so far, since the flow came here.
@@ -93,16 +112,17 @@ impl Pace {
         self.count
     }
 
+    /// Whether more came in the later half of what is remembered than in the earlier one.
+    pub(super) fn grows(&self) -> bool {
+        self.over(ROUNDS / 2, 0).rate() > self.over(ROUNDS / 2, ROUNDS / 2).rate()
+    }
+
     /// What came in the latest rounds but `but`, so many at most.
     pub(super) fn over(&self, rounds: usize, but: usize) -> Delivered {
         let known = self.count.min(ROUNDS).saturating_sub(but).min(rounds);
         (but + 1..=but + known).fold(Delivered::default(), |sum, back| {
             let round = self.rounds.get((self.count + ROUNDS - back) % ROUNDS).copied().unwrap_or_default();
-            Delivered {
-                span: sum.span + round.span,
-                bytes: sum.bytes.saturating_add(round.bytes),
-                of_all: sum.of_all.saturating_add(round.of_all),
-            }
+            sum.and(round)
         })
     }
 }

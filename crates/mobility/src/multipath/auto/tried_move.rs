@@ -1,27 +1,30 @@
 //! A flow that wants more than its path gives is moved to another one for a trial, and stays there or is taken back.
 //!
-//! One flow at a time is *watched*: what it gets is measured round trip by round trip ([`super::pace`]). When it wants more, paths that
-//! promise more are taken in the order of what they promise:
+//! One flow at a time is *watched*: what it gets is measured round trip by round trip ([`super::pace`]). When it wants more, the path is
+//! taken that promises most, if that is a quarter more than it has:
 //!
 //! | path | promises |
 //! |---|---|
-//! | that the flow was on of late | what it had there |
+//! | that the flow was on in the last minute | what it had there |
 //! | that was full, or whose rate is told | that rate |
 //! | by which packets would arrive earlier, while the flow's own is full | twice what the flow has, as nobody knows: so fast does a source in slow start grow |
 //! | of which no loss is known, or that loses far less, while the flow is held back by losses | the same |
-//! | that loses far more | nothing: most sources would be slowed down at once, and for long |
+//! | that loses far more, and that the flow was not on | nothing: most sources would be slowed down at once, and for long |
 //!
-//! **It is looked at first**: copies go there for [`ROUNDS_OF_COPIES`] of its round trips. A path that has no room for three quarters of
-//! what the flow sends, or loses far more, is none; that costs the flow nothing. Only a path that is known to carry [`EVEN_RATES`] times
-//! what the flow gets needs no look.
+//! What nobody knows is found out first where that takes half as long at most, by the round trips: a source that was taken far away grows
+//! slowly there.
 //!
-//! **A trial has to be worth it.** A flow that has lasted for a while is expected to last as long again, so that
-//! is what the gain counts for; the cost is what the flow will lack while it grows on a path with a longer round trip, and until a
-//! trial is known to fail.
+//! **A path that is known to carry [`EVEN_RATES`] times as much** is tried at once, and the trial may cost what is to be gained if the flow,
+//! which has lasted for a while, lasts as long again: a source may need many round trips to find what a path carries (BBR believes the
+//! shorter round trip of its former path for ten seconds, CUBIC comes with a small window).
 //!
-//! **The trial** is a failure when three rounds bring less than three quarters of what the flow had and it is not growing, as the path is
-//! full or losses slow it down, or when it has lacked what was to be gained. After [`ROUNDS`] round trips and a second at least the flow
-//! stays if it has as much as before, and goes back if it does not grow any more. After a failure the path is left alone for 33 times as
+//! **Any other path** has to have carried three quarters of what the flow has; where it has not, copies go there for
+//! [`ROUNDS_OF_COPIES`] of its round trips, which costs the flow nothing. The trial may cost a 33rd of what the flow has had since it began: so
+//! much is lost at most where the promise was empty.
+//!
+//! **The trial** is a failure when it has cost so much, or when three rounds bring less than three quarters of what the flow had and the path
+//! is full. After [`ROUNDS`] round trips and a second at least the flow stays if it has as much as before, and goes back if the path is full,
+//! or if it does not grow any more where nothing is known to be gained. After a failure the path is left alone for 33 times as
 //! long as what was lacked until the flow had recovered would take, and for twice as long with each one more: trials after the first take
 //! 3 % at most.
 
@@ -49,18 +52,12 @@ const SHARE: u32 = 33;
 struct Place {
     retry_at: Instant,
     failures: u32,
-    /// What the watched flow has had there, bit/s, and until when that counts.
-    had: Option<(u64, Instant)>,
 }
 
 impl Place {
     fn fail(&mut self, now: Instant, least: Duration) {
         self.retry_at = now + pause(least, self.failures);
         self.failures = self.failures.saturating_add(1);
-    }
-
-    const fn remember(&mut self, had: u64, until: Instant) {
-        self.had = Some((had, until));
     }
 }
 
@@ -69,10 +66,6 @@ impl Place {
 struct Look {
     at: PathId,
     since: Instant,
-    /// Bytes that the flow has sent in the later half, and for how many of them there was room: a path that is only tried takes few at
-    /// first.
-    sent: u64,
-    copied: u64,
 }
 
 /// A flow is on another path for a trial.
@@ -86,11 +79,11 @@ struct Trial {
     /// What it has lacked of that, and what it may lack, bits.
     lacked: i128,
     budget: i128,
-    /// The best round, bit/s.
-    best: u64,
     /// Rounds in a row that were far below what it had.
     low: u32,
     rounds: u32,
+    /// The path is known to carry far more: a source may take long to find that.
+    is_patient: bool,
 }
 
 /// It is back, and recovers.
@@ -126,6 +119,8 @@ struct Watched {
     is_due: bool,
     /// There is none to try it on: others may be watched.
     is_settled: bool,
+    /// What it had on each path when it was last taken from there, bit/s, and until when that is fresh.
+    had_there: [Option<(u64, Instant)>; MAX_PATHS],
 }
 
 /// Where a packet goes, and where a copy shows what another path is like.
@@ -230,41 +225,34 @@ impl TriedMoves {
                 }
                 let own = candidates.get(path);
                 let Some(had) = own.and_then(|own| watched.had(want, own)) else { return stays };
-                let Some((to, promise)) = self.most_promising(candidates, flow, (path, had), want) else {
+                let Some((to, promise)) = self.most_promising(candidates, flow, watched, had, want) else {
                     watched.is_settled = true;
                     return stays;
                 };
-                let is_far_quicker = promise.is_known && promise.rate >= had.saturating_mul(EVEN_RATES);
-                if is_far_quicker {
-                    return watched.begin(now, to, had, promise.gain(had, now, flow));
+                if promise.is_far_more(had) || may_begin && promise.is_shown {
+                    return watched.begin(now, to, had, promise, flow);
                 }
                 if may_begin {
-                    watched.stage = Stage::Looks(Look { at: to, since: now, sent: 0, copied: 0 });
+                    watched.stage = Stage::Looks(Look { at: to, since: now });
                 }
                 stays
             }
-            Stage::Looks(mut look) => {
+            Stage::Looks(look) => {
                 let Some(other) = candidates.get(look.at) else {
                     watched.stage = Stage::Rests;
                     return stays;
                 };
                 let span = round_trip(other).max(REPORT_SPAN) * ROUNDS_OF_COPIES;
-                let has_room = !other.is_full(now) && other.allows(candidates.len);
                 if now < look.since + span {
-                    if now >= look.since + span / 2 {
-                        let len = u64::from(candidates.len);
-                        look.sent = look.sent.saturating_add(len);
-                        look.copied = look.copied.saturating_add(if has_room { len } else { 0 });
-                        watched.stage = Stage::Looks(look);
-                    }
+                    let has_room = !other.is_full(now) && other.allows(candidates.len);
                     return Course { path, look: has_room.then_some(look.at) };
                 }
                 watched.stage = Stage::Rests;
                 let had = candidates.get(path).and_then(|own| watched.had(want, own)).unwrap_or_default();
-                let has_shown = had > 0 && look.copied > look.sent / 4 * 3;
-                let promise = self.promise(candidates, flow, (path, had), other, want).filter(|_| has_shown);
+                let promise = self.promise(candidates, flow, watched, had, other, want);
+                let promise = promise.filter(|promise| promise.is_shown && had > 0);
                 match promise {
-                    Some(promise) => watched.begin(now, look.at, had, promise.gain(had, now, flow)),
+                    Some(promise) => watched.begin(now, look.at, had, promise, flow),
                     None => {
                         if let Some(place) = self.places.get_mut(look.at.index()) {
                             place.fail(now, span * SHARE);
@@ -282,52 +270,82 @@ impl TriedMoves {
         &self,
         candidates: &Candidates<'_>,
         flow: &Flow,
-        here: (PathId, u64),
+        watched: &Watched,
+        had: u64,
         want: Want,
     ) -> Option<(PathId, Promise)> {
-        let others = with_room(candidates, here.0, |_| true)?;
+        let others = with_room(candidates, watched.path, |_| true)?;
         let promises = others.iter().filter_map(|other| {
             let known = candidates.get(other)?;
             let place = self.places.get(other.index())?;
             if candidates.now < place.retry_at {
                 return None;
             }
-            Some((other, self.promise(candidates, flow, here, known, want)?))
+            Some((other, self.promise(candidates, flow, watched, had, known, want)?))
         });
-        promises.max_by_key(|(_, promise)| promise.rate)
+        let mut best = None::<(PathId, Promise)>;
+        let mut nearest = None::<(PathId, Promise)>;
+        for one in promises {
+            if best.is_none_or(|(_, best)| one.1.rate >= best.rate) {
+                best = Some(one);
+            }
+            if !one.1.is_known && nearest.is_none_or(|(_, nearest)| one.1.round_trip < nearest.round_trip) {
+                nearest = Some(one);
+            }
+        }
+        // What nobody knows is found out first where that takes half as long at most.
+        let is_quicker = |near: &Promise, far: &Promise| near.round_trip < far.round_trip / 2;
+        match (best, nearest) {
+            (Some((_, far)), Some((_, near))) if is_quicker(&near, &far) => nearest,
+            _ => best,
+        }
     }
 
-    /// What `other` promises the flow; `None` where a trial is not worth it.
+    /// What `other` promises the flow, which has so much; `None` where a trial is not worth it.
     fn promise(
         &self,
         candidates: &Candidates<'_>,
         flow: &Flow,
-        (path, had): (PathId, u64),
+        watched: &Watched,
+        had: u64,
         other: &Path,
         want: Want,
     ) -> Option<Promise> {
         let now = candidates.now;
-        let own = candidates.get(path)?;
-        if other.losses().are_twice(own.losses()) {
-            return None;
-        }
+        let own = candidates.get(watched.path)?;
+        let before = watched.had_there.get(other.id().index()).copied().flatten();
+        let before = before.filter(|&(_, until)| now < until).map(|(before, _)| before);
         let loses_less = other.losses().are_unknown() || own.losses().are_twice(other.losses());
-        if want == Want::Lossy && !loses_less {
+        let loses_more = other.losses().are_twice(own.losses()) || want == Want::Lossy && !loses_less;
+        if loses_more && before.is_none() {
             return None;
         }
-        let place = self.places.get(other.id().index())?;
-        let before = place.had.filter(|&(_, until)| now < until).map(|(before, _)| before);
         let told = other.config().rate.map(DataRate::bits_per_second);
-        let promise = match (before.or_else(|| other.limit()).or(told), want) {
-            (Some(rate), _) => Promise { rate, is_known: true },
-            (None, Want::Full) if candidates.arrival(other) < candidates.arrival(own) => Promise::twice(had),
-            (None, Want::Lossy) => Promise::twice(had),
+        let carried = other.measured_rate().map_or(0, DataRate::bits_per_second);
+        let rate = match (before.or_else(|| other.limit()).or(told), want) {
+            (Some(rate), _) => Some(rate),
+            (None, Want::Full) if candidates.arrival(other) < candidates.arrival(own) => None,
+            (None, Want::Lossy) => None,
             (None, _) => return None,
         };
+        let is_shown = before.is_some() || carried >= had - had / 4;
         let (there, here) = (round_trip(other), round_trip(own));
-        let cost = there.saturating_sub(here) * ROUNDS as u32 + there * ROUNDS_TO_ABORT;
+        let promise = Promise {
+            rate: rate.unwrap_or(had.saturating_mul(2)),
+            is_known: rate.is_some(),
+            is_shown,
+            round_trip: there,
+        };
+        if promise.rate / 5 * 4 <= had {
+            return None;
+        }
+        let later = there.saturating_sub(here);
+        let cost = match promise.is_far_more(had) {
+            true => later * ROUNDS as u32 + there * ROUNDS_TO_ABORT,
+            false => later * ROUNDS_TO_ABORT,
+        };
         let costs = u128::from(had) * cost.as_nanos() / 1_000_000_000;
-        (promise.gain(had, now, flow) > costs as i128).then_some(promise)
+        (promise.budget(had, now, flow) > costs as i128).then_some(promise)
     }
 
     /// What was delivered is known anew; a trial goes on by it, or ends.
@@ -344,12 +362,16 @@ impl TriedMoves {
                 None => {}
                 Some(true) => {
                     if let Some(place) = self.places.get_mut(trial.from.index()) {
-                        place.remember(trial.had, now + FIRST_PAUSE);
                         place.retry_at = now;
+                    }
+                    if let Some(had) = watched.had_there.get_mut(trial.from.index()) {
+                        *had = Some((trial.had, now + FIRST_PAUSE));
                     }
                     watched.stage = Stage::Rests;
                 }
-                Some(false) => watched.stage = Stage::Returns(Return { trial: *trial, since: now }),
+                Some(false) => {
+                    watched.stage = Stage::Returns(Return { trial: *trial, since: now });
+                }
             },
             Stage::Returns(back) => {
                 back.trial.account(rate, span);
@@ -388,23 +410,31 @@ impl TriedMoves {
     }
 }
 
-/// What a path promises, bit/s.
+/// What a path promises.
 #[derive(Clone, Copy, Debug)]
 struct Promise {
+    /// Bit/s.
     rate: u64,
+    /// That has been seen, or is told.
     is_known: bool,
+    /// It has carried three quarters of what the flow has.
+    is_shown: bool,
+    /// The smoothed one.
+    round_trip: Duration,
 }
 
 impl Promise {
-    const fn twice(had: u64) -> Self {
-        Self { rate: had.saturating_mul(2), is_known: false }
+    /// Whether it is known to be so many times what the flow has that the paths are not even.
+    const fn is_far_more(self, had: u64) -> bool {
+        self.is_known && self.rate >= had.saturating_mul(EVEN_RATES)
     }
 
-    /// What a flow is expected to gain, bits: for as long as it has lasted.
-    fn gain(self, had: u64, now: Instant, flow: &Flow) -> i128 {
+    /// What a trial may cost, bits.
+    fn budget(self, had: u64, now: Instant, flow: &Flow) -> i128 {
         let age = now.saturating_duration_since(flow.begun_at()).as_nanos();
-        let gain = u128::from(self.rate.saturating_sub(had)) * age / 1_000_000_000;
-        i128::try_from(gain).unwrap_or(i128::MAX)
+        let bits = |rate: u64| i128::try_from(u128::from(rate) * age / 1_000_000_000).unwrap_or(i128::MAX);
+        let gain = bits(self.rate.saturating_sub(had));
+        if self.is_far_more(had) { gain } else { gain.min(bits(had) / i128::from(SHARE)) }
     }
 }
 
@@ -420,6 +450,7 @@ impl Watched {
             wants: false,
             is_due: false,
             is_settled: false,
+            had_there: [None; MAX_PATHS],
         }
     }
 
@@ -434,27 +465,30 @@ impl Watched {
         matches!(self.stage, Stage::Rests | Stage::Looks(_)) && now >= self.last + RESTED
     }
 
-    /// What the flow gets, bit/s, once that is known: what a full path gives after a while, what losses leave when they come and go.
+    /// What the flow gets, bit/s, once that is known: what a full path gives after a while, what losses leave when they come and go. What
+    /// it has had since it came counts where that is more, for a flow that wants more may just have stalled.
     fn had(&self, want: Want, own: &Path) -> Option<u64> {
         let lately = self.pace.over(ROUNDS, 0);
+        let rate = lately.rate().max(self.pace.since_begin().rate());
         match want {
             // Its part of what the path carries, though it stalls for a moment.
             Want::Full => {
                 let part = own.capacity().map(|capacity| lately.part_of(capacity));
                 let is_known = part.is_some() || lately.span >= SHORTEST_MEASUREMENT;
-                is_known.then(|| lately.rate().max(part.unwrap_or_default()))
+                is_known.then(|| rate.max(part.unwrap_or_default()))
             }
             Want::Lossy => {
                 let is_known = self.pace.count() >= ROUNDS && lately.span >= SHORTEST_MEASUREMENT;
-                is_known.then(|| lately.rate())
+                is_known.then_some(rate)
             }
         }
         .filter(|&had| had > 0)
     }
 
-    fn begin(&mut self, now: Instant, to: PathId, had: u64, budget: i128) -> Course {
-        let from = self.path;
-        let trial = Trial { from, to, since: now, had, lacked: 0, budget, best: 0, low: 0, rounds: 0 };
+    fn begin(&mut self, now: Instant, to: PathId, had: u64, promise: Promise, flow: &Flow) -> Course {
+        let (from, budget) = (self.path, promise.budget(had, now, flow));
+        let is_patient = promise.is_far_more(had);
+        let trial = Trial { from, to, since: now, had, lacked: 0, budget, low: 0, rounds: 0, is_patient };
         (self.stage, self.path, self.pace) = (Stage::Tried(trial), to, Pace::default());
         (self.fills, self.is_settled) = (false, false);
         Course { path: to, look: None }
@@ -477,16 +511,14 @@ impl Trial {
         path: &Path,
     ) -> Option<bool> {
         self.rounds += 1;
-        self.account(rate, span);
         if self.rounds == 1 {
-            // What came before belongs to what the flow had sent elsewhere.
+            // What comes then was sent elsewhere.
             return None;
         }
-        self.best = self.best.max(rate);
+        self.account(rate, span);
         self.low = if rate < self.had / 4 * 3 { self.low + 1 } else { 0 };
         let is_full = path.is_pressed(now);
-        let is_slowed = rate <= self.best / 4 * 3;
-        let is_worse = self.low >= ROUNDS_TO_ABORT && self.lacked > 0 && (is_full || is_slowed);
+        let is_worse = self.low >= ROUNDS_TO_ABORT && self.lacked > 0 && is_full;
         if is_worse || self.lacked > self.budget {
             return Some(false);
         }
@@ -494,10 +526,9 @@ impl Trial {
             return None;
         }
         let lately = pace.over(ROUNDS / 2, 0).rate();
-        let before = pace.over(ROUNDS / 2, ROUNDS / 2).rate();
         match lately >= self.had {
             true => Some(true),
-            false if is_full || lately <= before => Some(false),
+            false if is_full || !self.is_patient && !pace.grows() => Some(false),
             false => None,
         }
     }
