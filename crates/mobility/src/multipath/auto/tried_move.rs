@@ -6,7 +6,7 @@
 //! | path | promises |
 //! |---|---|
 //! | that the flow was on in the last minute | what it had there |
-//! | that was full, or of which a quarter more is told than of the flow's own | that rate |
+//! | that was full, or whose rate is told | that rate |
 //! | by which packets would arrive earlier, while the flow's own is full | twice what the flow has, as nobody knows: so fast does a source in slow start grow |
 //! | of which no loss is known, or that loses far less, while the flow is held back by losses | the same |
 //! | that loses far more, and that the flow was not on | nothing: most sources would be slowed down at once, and for long |
@@ -320,9 +320,7 @@ impl TriedMoves {
         if loses_more && before.is_none() {
             return None;
         }
-        let told = |path: &Path| path.config().rate.map(DataRate::bits_per_second);
-        // What keeps the flow from what is told of its own path may do so there as well.
-        let told = told(other).filter(|&there| told(own).is_none_or(|here| there / 5 * 4 > here));
+        let told = other.config().rate.map(DataRate::bits_per_second);
         let carried = other.measured_rate().map_or(0, DataRate::bits_per_second);
         let rate = match (before.or_else(|| other.limit()).or(told), want) {
             (Some(rate), _) => Some(rate),
