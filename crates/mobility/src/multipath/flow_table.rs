@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use careof_base::Instant;
 
+use super::auto::Pressure;
 use super::path_id::PathId;
 
 /// Neighbouring slots that a flow may be in.
@@ -19,6 +20,7 @@ pub(super) struct Flow {
     key: u64,
     generation: u16,
     is_used: bool,
+    begun_at: Instant,
     last: Instant,
     /// Packets so far.
     next: u32,
@@ -30,15 +32,25 @@ pub(super) struct Flow {
     pub(super) moved_at: Instant,
     /// `ECF`: whether it waits for the fastest path.
     pub(super) waits: bool,
-    /// `auto`: bytes that were sent while the flow's path was full and another one was not, of late.
-    pub(super) pressure: u64,
-    /// When it was last pressed.
-    pub(super) pressed_at: Instant,
+    /// `auto`: what was sent while the flow's path was full and another one was not.
+    pub(super) full: Pressure,
+    /// `auto`: what was sent while the flow's path lost packets by itself that no copy took the place of.
+    pub(super) lossy: Pressure,
     /// `auto`: whether it is split.
     pub(super) is_split: bool,
 }
 
 impl Flow {
+    /// What it is known by.
+    pub(super) const fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// When it had its first packet.
+    pub(super) const fn begun_at(&self) -> Instant {
+        self.begun_at
+    }
+
     /// The number of the packet that is sent now.
     pub(super) fn take_sequence(&mut self) -> u32 {
         let sequence = self.next;
@@ -83,7 +95,7 @@ impl FlowTable {
         let Some(flow) = self.slots.get_mut(index) else { unreachable!("a slot beyond the table") };
         if found.is_none() {
             let generation = flow.generation.wrapping_add(1);
-            *flow = Flow { key, generation, is_used: true, ..Flow::default() };
+            *flow = Flow { key, generation, is_used: true, begun_at: now, ..Flow::default() };
         }
         flow.last = now;
         let label = u32::from(flow.generation) << 16 | index as u32;

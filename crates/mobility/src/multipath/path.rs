@@ -63,7 +63,7 @@ const LEAST_OF_LATE: Duration = Duration::from_secs(20);
 /// Between messages that nobody has asked for, at least.
 const SHORTEST_REPORT: Duration = Duration::from_millis(10);
 /// Between two reports that a rate is told from, at least.
-const REPORT_SPAN: Duration = Duration::from_millis(100);
+pub(super) const REPORT_SPAN: Duration = Duration::from_millis(100);
 /// Round trips without growth after which what is delivered before a queue is taken for all that the path carries (as BBR's start has it:
 /// draft-ietf-ccwg-bbr, section 5.3.1.2).
 const ROUNDS_TO_FULL: u32 = 3;
@@ -229,6 +229,11 @@ impl Losses {
         if lost < u64::from(NOTICED_LOSSES) { 0 } else { lost * 1000 / u64::from(self.sent.max(1)) }
     }
 
+    /// Whether nothing was sent that could be lost.
+    pub(super) const fn are_unknown(self) -> bool {
+        self.sent == 0
+    }
+
     /// Whether these are more than twice those of `other`, chance aside: by two standard deviations of a count on either side.
     pub(super) fn are_twice(self, other: Self) -> bool {
         if other.sent == 0 {
@@ -298,6 +303,8 @@ pub struct Path {
     losses: Losses,
     /// Packets put in and taken out that no loss was told from yet: too few.
     uncounted: (u32, u32),
+    /// Bytes, and the time they took, that have come while a queue stood and that no rate was told from yet: too few.
+    unrated: (u64, Duration),
     report: Option<PathFeedback>,
     /// Bytes sent with the highest number that was reported, and before.
     reported_bytes: u64,
@@ -349,6 +356,7 @@ impl Path {
             growth: (0, now),
             losses: Losses::default(),
             uncounted: (0, 0),
+            unrated: (0, Duration::ZERO),
             report: None,
             reported_bytes: 0,
             counted: None,
@@ -476,6 +484,11 @@ impl Path {
     /// What it can carry, bit/s, where a queue has shown that.
     pub(super) fn limit(&self) -> Option<u64> {
         self.rate.measured().filter(|_| self.rate.is_limit()).map(DataRate::bits_per_second)
+    }
+
+    /// What it carries, bit/s, as a queue has shown of late or as is told.
+    pub(super) fn capacity(&self) -> Option<u64> {
+        self.rate.ceiling().or(self.config.rate).map(DataRate::bits_per_second)
     }
 
     /// What is told of it counts as long as nothing has shown that it carries less.
@@ -854,7 +867,16 @@ impl Path {
         // A slow flow puts in too few packets between two reports to tell losses from: they are told from several.
         let (before_in, before_out) = self.uncounted;
         let (put_in, taken_out) = (put_in.saturating_add(before_in), arrived.saturating_add(before_out));
-        let passage = Passage { put_in, taken_out, bytes, span };
+        // Likewise a slow path delivers too little to tell a rate from; while a queue stands before it, it is busy all the time.
+        let (before, busy) = if queued && is_sound { self.unrated } else { (0, Duration::ZERO) };
+        let passage = Passage {
+            put_in,
+            taken_out,
+            bytes: bytes.saturating_add(before),
+            span: span.saturating_add(busy),
+        };
+        let is_rated = !queued || !is_sound || passage.rate().is_some();
+        self.unrated = if is_rated { (0, Duration::ZERO) } else { (passage.bytes, passage.span) };
         self.uncounted = if !is_sound || passage.tells_loss() { (0, 0) } else { (put_in, taken_out) };
         passage.enter(&mut self.flow);
         if let Some(rate) = passage.rate() {

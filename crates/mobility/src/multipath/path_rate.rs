@@ -50,6 +50,11 @@ impl PathRate {
         self.measured.map(DataRate::from_bits_per_second)
     }
 
+    /// What the path carried when a queue last stood before it, or more; `None` where none ever did.
+    pub(super) fn ceiling(&self) -> Option<DataRate> {
+        self.measured().filter(|_| self.was_limit)
+    }
+
     /// Whether it is what the path can carry.
     pub(super) const fn is_limit(&self) -> bool {
         self.is_limit

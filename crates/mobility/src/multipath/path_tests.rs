@@ -113,6 +113,25 @@ fn a_queue_tells_what_the_path_carries() {
 }
 
 #[test]
+fn a_queue_tells_what_a_path_carries_that_delivers_little_between_two_reports() {
+    let mut pair = Pair::new(20);
+    // 5 kB in 100 ms, which is too little to tell a rate from.
+    pair.rate = 400_000;
+    pair.run(10_000, Some(18));
+    let estimate = pair.near.estimate();
+    let rate = estimate.rate.unwrap().bits_per_second();
+    assert!(estimate.is_limit && rate.abs_diff(400_000) < 20_000, "{estimate:?}");
+    assert!(pair.near.is_pressed(pair.now), "{:?} {estimate:?}", pair.near.backlog(pair.now));
+}
+
+#[test]
+fn a_path_that_is_used_now_and_then_is_not_taken_for_one_that_carries_little() {
+    let mut pair = Pair::new(20);
+    pair.run(10_000, Some(200));
+    assert_eq!(pair.near.measured_rate(), None);
+}
+
+#[test]
 fn transits_of_two_paths_can_be_compared() {
     let (mut quick, mut slow) = (Pair::new(20), Pair::new(70));
     // The way back is the longer one on the quick path: half of the round trip would not tell.
