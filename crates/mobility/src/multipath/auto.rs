@@ -18,7 +18,7 @@
 //!   four variations, rates less than fourfold - flows are split at once.
 //! - Otherwise splitting is tried: for ten round trips, and a second at least, after the same time with one path; as long again
 //!   before it counts, for only then both ends know the paths under load. It stays
-//!   when it has delivered more by a 32nd at least, and ends as soon as less than three quarters come for [`ROUNDS_TO_ABORT`] round trips. Where transits are 250 ms apart, and further than a round trip of the
+//!   when it has delivered more by a 32nd at least, and ends as soon as less than three quarters come for [`ROUNDS_TO_ABORT`] round trips twice in a row. Where transits are 250 ms apart, and further than a round trip of the
 //!   shortest path, it is not tried.
 //!   Paths that lose unlike parts of what they carry are not even, and splitting over them is not tried: most sources would be slowed
 //!   down by the losses of the worst path at once, and need long to be as fast as before.

@@ -49,6 +49,8 @@ pub(super) struct SplitTrial {
     is_ruled_out: bool,
     /// Since when what is delivered is watched while flows are split, and what had been by then.
     watched: Option<(Instant, u64)>,
+    /// Much less had come when that was last looked at.
+    was_low: bool,
 }
 
 impl SplitTrial {
@@ -100,7 +102,7 @@ impl SplitTrial {
             // Other paths are another matter.
             self.paths = known;
             (self.settles, self.retry_at, self.failures) = (true, now, 0);
-            (self.copies_since, self.watched) = (None, None);
+            (self.copies_since, self.watched, self.was_low) = (None, None, false);
             self.begin(now, bytes, packets, late);
             return true;
         };
@@ -174,11 +176,11 @@ impl SplitTrial {
         false
     }
 
-    /// Whether much less has come of late than by one path. It ends splitting before the measurement does: a source that slows down for
-    /// what a path loses would need long to be as fast as before.
+    /// Whether much less has come of late than by one path, twice in a row. It ends splitting before the measurement does: a source that slows
+    /// down for what a path loses would need long to be as fast as before.
     fn is_far_less(&mut self, now: Instant, bytes: u64, longest: Duration) -> bool {
         if self.mode == AutoMode::Pinned {
-            self.watched = None;
+            (self.watched, self.was_low) = (None, false);
             return false;
         }
         let (since, before) = *self.watched.get_or_insert((now, bytes));
@@ -188,7 +190,9 @@ impl SplitTrial {
         }
         self.watched = Some((now, bytes));
         let rate = rate(bytes.saturating_sub(before), span);
-        self.pinned_rate.is_some_and(|pinned| rate < pinned / 4 * 3)
+        let is_low = self.pinned_rate.is_some_and(|pinned| rate < pinned / 4 * 3);
+        // Once may be chance: BBR all but stops for 0.2 s every ten (draft-ietf-ccwg-bbr, ProbeRTT).
+        core::mem::replace(&mut self.was_low, is_low) && is_low
     }
 
     /// Splitting ends as flows are not pressed by it: where a path loses that is its fault.
@@ -246,5 +250,27 @@ impl SplitTrial {
         self.retry_at = now + pause(FIRST_PAUSE, self.failures);
         self.failures = self.failures.saturating_add(1);
         self.copies_since = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splitting_ends_early_only_if_less_than_three_quarters_came_twice_in_a_row() {
+        let mut trial =
+            SplitTrial { mode: AutoMode::Split, pinned_rate: Some(8_000_000), ..SplitTrial::default() };
+        let round_trip = Duration::from_millis(100);
+        let (mut now, mut bytes) = (Instant::ZERO, 0);
+        assert!(!trial.is_far_less(now, bytes, round_trip), "nothing is known yet");
+        // Parts of what one path brought in three round trips, 300,000 bytes; BBR's ProbeRTT takes one in ten seconds.
+        for (part, ends) in
+            [(100, false), (30, false), (100, false), (74, false), (76, false), (74, false), (74, true)]
+        {
+            now += round_trip * ROUNDS_TO_ABORT;
+            bytes += 3_000 * part;
+            assert_eq!(trial.is_far_less(now, bytes, round_trip), ends, "{part} at {now}");
+        }
     }
 }

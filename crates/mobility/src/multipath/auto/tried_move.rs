@@ -6,7 +6,7 @@
 //! | path | promises |
 //! |---|---|
 //! | that the flow was on in the last minute | what it had there |
-//! | that was full, or whose rate is told | that rate |
+//! | that was full, or whose rate is told and is not about that told of the flow's own | that rate |
 //! | by which packets would arrive earlier, while the flow's own is full | twice what the flow has, as nobody knows: so fast does a source in slow start grow |
 //! | of which no loss is known, or that loses far less, while the flow is held back by losses | the same |
 //! | that loses far more, and that the flow was not on | nothing: most sources would be slowed down at once, and for long |
@@ -320,7 +320,9 @@ impl TriedMoves {
         if loses_more && before.is_none() {
             return None;
         }
-        let told = other.config().rate.map(DataRate::bits_per_second);
+        let told = |path: &Path| path.config().rate.map(DataRate::bits_per_second);
+        // Where as much is told of both, what keeps the flow from it here may do so there as well.
+        let told = told(other).filter(|&there| !told(own).is_some_and(|here| are_close(there, here)));
         let carried = other.measured_rate().map_or(0, DataRate::bits_per_second);
         let rate = match (before.or_else(|| other.limit()).or(told), want) {
             (Some(rate), _) => Some(rate),
@@ -537,4 +539,9 @@ impl Trial {
 /// The smoothed round trip of a path.
 fn round_trip(path: &Path) -> Duration {
     path.estimate().round_trip.unwrap_or(FIRST_TIMEOUT)
+}
+
+/// Whether rates differ by less than a quarter.
+const fn are_close(one: u64, other: u64) -> bool {
+    one / 5 * 4 <= other && other / 5 * 4 <= one
 }
