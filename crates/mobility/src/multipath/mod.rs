@@ -26,6 +26,7 @@ mod owed;
 mod path;
 mod path_account;
 mod path_id;
+mod path_losses;
 mod path_rate;
 mod path_transit;
 mod resequencer;
