@@ -352,7 +352,7 @@ def give_work(client: Vanishing, small: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(clusters, "_connect", lambda *_: client)
     monkeypatch.setattr("distributed.wait", lambda *_, **__: client.under_way("wait"))
     with ExitStack() as stack:
-        for _ in clusters.records(stack, make_plan(small, repeat=8), ADDRESS, range(8), print):
+        for _ in clusters.records(stack, make_plan(small, repeat=8), ADDRESS, 8, (), print):
             pass
 
 

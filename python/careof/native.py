@@ -361,7 +361,7 @@ class Grid:
         with _our_errors():
             return _object(self.native.plan(world))
 
-    def missing(self, done: Sequence[int]) -> list[int]:
+    def missing(self, done: Sequence[int]) -> Iterator[int]:
         """The numbers of its runs but those in `done`: every cell once, then every cell again."""
         with _no_panic():
             return self.native.missing(list(done))
@@ -375,11 +375,13 @@ def sweep_rows(summary: Json) -> list[list[Any]]:
 
 
 class Crew:
-    """Threads that carry out the runs of a grid that have these `numbers`. A context manager."""
+    """Threads that carry out runs of a grid: those in `only`, or all but those in `done`. A context manager."""
 
-    def __init__(self, grid: Grid, numbers: Sequence[int], *, jobs: int | None = None) -> None:
+    def __init__(
+        self, grid: Grid, *, jobs: int | None = None, done: Sequence[int] = (), only: Sequence[int] | None = None
+    ) -> None:
         with _no_panic():
-            self._native = _careof.Crew(grid.native, jobs, list(numbers))
+            self._native = _careof.Crew(grid.native, jobs, list(done), None if only is None else list(only))
 
     def __enter__(self) -> Self:
         return self

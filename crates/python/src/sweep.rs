@@ -89,9 +89,31 @@ impl PyGrid {
     }
 
     /// The numbers of its runs but those in `done`, in the order in which they are best carried out.
-    fn missing(&self, mut done: Vec<u64>) -> Vec<u64> {
-        done.sort_unstable();
-        self.grid.numbers().filter(|number| done.binary_search(number).is_err()).collect()
+    fn missing(&self, done: Vec<u64>) -> PyNumbers {
+        PyNumbers { numbers: Mutex::new(Box::new(missing(&self.grid, done))) }
+    }
+}
+
+/// The numbers of runs but those in `done`, one after the other: a grid may have a hundred million.
+fn missing(grid: &Grid, mut done: Vec<u64>) -> impl Iterator<Item = u64> + Send + use<> {
+    done.sort_unstable();
+    grid.numbers().filter(move |number| done.binary_search(number).is_err())
+}
+
+/// Numbers of runs, an iterator.
+#[pyclass(name = "Numbers", frozen)]
+pub(crate) struct PyNumbers {
+    numbers: Mutex<Box<dyn Iterator<Item = u64> + Send>>,
+}
+
+#[pymethods]
+impl PyNumbers {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self) -> Option<u64> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner).next()
     }
 }
 
@@ -109,11 +131,21 @@ impl PyCrew {
 
 #[pymethods]
 impl PyCrew {
-    /// Begins with the runs of these numbers.
+    /// Begins with the runs `only`, or with all runs but those in `done`.
     #[new]
-    #[pyo3(signature = (grid, jobs, numbers))]
-    fn new(py: Python<'_>, grid: &PyGrid, jobs: Option<usize>, numbers: Vec<u64>) -> Self {
-        let crew = py.detach(|| Crew::start(&grid.grid, numbers.into_iter(), jobs));
+    #[pyo3(signature = (grid, jobs, done, only))]
+    fn new(
+        py: Python<'_>,
+        grid: &PyGrid,
+        jobs: Option<usize>,
+        done: Vec<u64>,
+        only: Option<Vec<u64>>,
+    ) -> Self {
+        let grid = &grid.grid;
+        let crew = py.detach(|| match only {
+            Some(numbers) => Crew::start(grid, numbers.into_iter(), jobs),
+            None => Crew::start(grid, missing(grid, done), jobs),
+        });
         Self { crew: Mutex::new(crew) }
     }
 

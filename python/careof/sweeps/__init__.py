@@ -366,17 +366,17 @@ def _carry_out(
         progress(journal.done, runs)
         try:
             with ExitStack() as stack:
-                numbers = grid.missing(journal.numbers())
+                done = journal.numbers()
                 if plan.world != SIMULATED:
                     from careof.sweeps import hosts
 
-                    source = hosts.records(stack, plan, about, numbers, jobs, progress, remark)
+                    source = hosts.records(stack, plan, about, done, jobs, progress, remark)
                 elif scheduler is None:
-                    source = _here(stack, grid, numbers, jobs, journal)
+                    source = _here(stack, grid, jobs, journal)
                 else:
                     from careof.sweeps import cluster
 
-                    source = cluster.records(stack, plan, scheduler, numbers, remark)
+                    source = cluster.records(stack, plan, scheduler, runs, done, remark)
                 for records in source:
                     journal.add(records)
                     if plan.world == SIMULATED:
@@ -394,9 +394,9 @@ def _carry_out(
     return None
 
 
-def _here(stack: ExitStack, grid: native.Grid, numbers: Sequence[int], jobs: int | None, journal: Journal) -> Source:
-    """The runs of these numbers, on this machine."""
-    crew = native.Crew(grid, numbers, jobs=jobs)
+def _here(stack: ExitStack, grid: native.Grid, jobs: int | None, journal: Journal) -> Source:
+    """The runs that the journal does not have, on this machine."""
+    crew = native.Crew(grid, jobs=jobs, done=journal.numbers())
 
     def end() -> None:
         # However it ends: what is done is kept.

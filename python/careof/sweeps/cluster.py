@@ -42,9 +42,9 @@ _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+:[0-9]+/?")
 
 
 def records(
-    stack: ExitStack, plan: Plan, address: str, numbers: Sequence[int], remark: Callable[[str], None]
+    stack: ExitStack, plan: Plan, address: str, runs: int, done: Sequence[int], remark: Callable[[str], None]
 ) -> Iterator[list[str]]:
-    """Have the runs of these numbers carried out by a cluster; their records as they come.
+    """Have the runs that are not done carried out by a cluster; their records as they come.
 
     Raises:
         InputError: the address is none, or the package `distributed` is missing.
@@ -52,8 +52,9 @@ def records(
     """
     client = _connect(stack, address)
     threads = _check_workers(client, address)
-    size = max(1, min(_LARGEST_BATCH, len(numbers) // (threads * _BATCHES_A_THREAD)))
-    batches = (tuple(numbers[at : at + size]) for at in range(0, len(numbers), size))
+    missing = plan.grid().missing(done)
+    size = max(1, min(_LARGEST_BATCH, (runs - len(done)) // (threads * _BATCHES_A_THREAD)))
+    batches = iter(lambda: tuple(islice(missing, size)), ())
     yield from Hand(client, address, plan, batches, threads * _WAITING_A_THREAD, remark).work()
 
 
@@ -63,7 +64,7 @@ def carry_out(plan: Plan, version: str, numbers: Batch) -> list[str]:
         # It joined after the others were looked at.
         raise RuntimeError(f"this worker has careof {native.__version__}, the sweep is made with {version}")
     found: list[str] = []
-    with native.Crew(plan.grid(), numbers, jobs=1) as crew:
+    with native.Crew(plan.grid(), jobs=1, only=numbers) as crew:
         while not crew.is_done:
             found += crew.take(1.0)
     return found

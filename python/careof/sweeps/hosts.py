@@ -27,22 +27,22 @@ def records(
     stack: ExitStack,
     plan: Plan,
     about: Json,
-    numbers: Sequence[int],
+    done: Sequence[int],
     jobs: int | None,
     progress: Watcher,
     remark: Remark,
 ) -> Iterator[list[str]]:
-    """Carry out the runs of these numbers; their records as they come. `progress` is told of parts of runs, too.
+    """Carry out the runs that are not done; their records as they come. `progress` is told of parts of runs, too.
 
     Raises:
         WorldError: this machine cannot have Linux hosts.
     """
     apart.prepare(plan.world)
-    work = [_Work(plan, about, number, remark) for number in numbers]
+    work = [_Work(plan, about, number, remark) for number in plan.grid().missing(done)]
     runs = about["runs"]
 
     def watch(made: float, _whole: float) -> None:
-        progress(runs - len(numbers) + made, runs)
+        progress(len(done) + made, runs)
 
     made = in_turn(work, watch, at_once=jobs or default_jobs(plan.world))
     # However it ends: what runs is told to stop.
