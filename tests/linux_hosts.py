@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 TUN = Path("/dev/net/tun")
 NOBODY = 65534
-RECEIVE_BUFFER_BYTES = 25_165_824
-"""What a flow of the profile `linux` has on Linux hosts."""
 _BECOME = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--")
 
 
@@ -44,13 +42,6 @@ def need_linux_hosts() -> None:
         if os.environ.get("CAREOF_REQUIRE_LAB"):
             pytest.fail(f"CAREOF_REQUIRE_LAB is set, and this machine can have no real hosts: {why}")
         pytest.skip(f"no real hosts on this machine: {why}")
-
-
-def need_large_buffers() -> None:
-    """Skips the test where a connection may not have the receive buffer of a flow whose scenario says nothing of it."""
-    allowed = int(Path("/proc/sys/net/core/rmem_max").read_text(encoding="ascii"))
-    if os.geteuid() != 0 and allowed < RECEIVE_BUFFER_BYTES:
-        pytest.skip(f"a receive buffer of {RECEIVE_BUFFER_BYTES} bytes takes root: net.core.rmem_max is {allowed}")
 
 
 def as_ordinary_user(command: Sequence[str | Path], tun_mode: int, scratch: Path) -> subprocess.CompletedProcess[str]:

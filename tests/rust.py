@@ -31,8 +31,7 @@ LONG = ("careof-sim all", "careof-mobility all", "careof-tcp careof_tcp", "careo
 CORES = os.cpu_count() or 1
 # Hosts of an ordinary user are in a user namespace, which a process of several threads cannot enter by itself.
 NAMESPACE = ["unshare", "--user", "--map-root-user"]
-# Runs of scenarios want larger socket buffers than are to be had there (net.core.rmem_max): those are passed over.
-NAMESPACED = ("careof-agent all", "careof-lab all")
+NAMESPACED = ("careof-agent all", "careof-lab all", "careof-linux all")
 
 
 class Program(NamedTuple):

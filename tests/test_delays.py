@@ -11,7 +11,7 @@ import careof
 from careof.experience import tables
 from careof.report import report_html
 from careof.runs import dump
-from linux_hosts import need_large_buffers, need_linux_hosts
+from linux_hosts import need_linux_hosts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,6 @@ def of(run: Run, quantity: str, flow: str) -> Any:
 def test_delay_and_jitter_are_those_of_the_events(world: str) -> None:
     if world == "linux":
         need_linux_hosts()
-        need_large_buffers()
     run = careof.run(SCENARIO, world=world)
     assert [(row["quantity"], row["flow"]) for row in run.summary["histograms"]] == [
         (quantity, flow) for flow in ("download", "messages") for quantity in ("delay", "jitter")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import ROOT
-from linux_hosts import need_large_buffers, need_linux_hosts
+from linux_hosts import need_linux_hosts
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -72,7 +72,6 @@ def test_what_it_cannot_have_is_said_with_its_place(careof: Command, override: s
 
 def test_two_ways_over_the_kernel_are_run_explained_and_compared(careof: Command, tmp_path: Path) -> None:
     need_linux_hosts()
-    need_large_buffers()
     if not KERNEL.exists():
         pytest.skip(f"this kernel has no Multipath TCP: there is no {KERNEL}")
     for name, enabled in (("multipath", "true"), ("single", "false")):

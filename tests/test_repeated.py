@@ -10,7 +10,7 @@ import pytest
 
 import careof as library
 from careof import native, phases
-from linux_hosts import need_large_buffers, need_linux_hosts
+from linux_hosts import need_linux_hosts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +75,6 @@ def test_check_prints_the_instants_of_a_first_run_and_each_run_tells_its_own(car
 
 def test_both_worlds_draw_the_same_instants(tmp_path: Path) -> None:
     need_linux_hosts()
-    need_large_buffers()
     file = tmp_path / "short.toml"
     file.write_text(SCENARIO.format(duration=4, when=POISSON.format(mean=1, least=0.5)), encoding="utf-8")
     runs = [library.run(file, trace=False, world=world) for world in native.WORLDS]

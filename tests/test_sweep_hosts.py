@@ -11,7 +11,7 @@ import pytest
 from careof import load, native
 from careof.errors import InputError
 from careof.sweeps import hosts, make_plan, table
-from linux_hosts import need_large_buffers, need_linux_hosts
+from linux_hosts import need_linux_hosts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,6 @@ size = "100 kB"
 
 def test_each_run_of_the_grid_is_made_on_linux_hosts(careof: Command, transfer: Path) -> None:
     need_linux_hosts()
-    need_large_buffers()
     out = transfer.parent / "t.parquet"
     done = careof("sweep", transfer, "--vary", "flow.tcp.congestion=reno,cubic,rino", *SHORT, "--out", out)
     assert done.returncode == 0, done.stderr

@@ -52,6 +52,7 @@ mod socket;
 mod sysctl;
 mod tcp_option;
 mod tcp_queues;
+mod tcp_socket;
 pub mod told_congestion;
 mod tun;
 mod tunnel_socket;
@@ -91,6 +92,7 @@ pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpS
 pub use sysctl::{set_sysctl, sysctl};
 pub use tcp_option::TcpOption;
 pub use tcp_queues::TcpQueues;
+pub use tcp_socket::tcp_socket;
 pub use told_congestion::ToldCongestion;
 pub use tun::Tun;
 pub use tunnel_socket::{

@@ -12,10 +12,10 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOption {
     /// The receive buffer in bytes, which the kernel then leaves alone. About half of it can be advertised. Root may have
-    /// any; others have what `net.core.rmem_max` allows.
+    /// any; others have what `net.core.rmem_max` allows, or use [`tcp_socket`](crate::tcp_socket).
     ReceiveBuffer(u32),
     /// The send buffer in bytes, which the kernel then leaves alone: what was written and is not acknowledged, with the kernel's
-    /// bookkeeping. Root may have any; others have what `net.core.wmem_max` allows.
+    /// bookkeeping. Root may have any; others have what `net.core.wmem_max` allows, or use [`tcp_socket`](crate::tcp_socket).
     SendBuffer(u32),
     /// The largest window advertised, in bytes. To be set after [`TcpOption::ReceiveBuffer`], and before the
     /// connection is opened; a listening socket hands it on.
@@ -114,7 +114,7 @@ fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> Result<(), Error> {
     if given < bytes as usize / 2 * 2 { Err(failed(Errno::ENOBUFS)) } else { Ok(()) }
 }
 
-fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: u32) -> Result<(), Errno> {
+pub(crate) fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: u32) -> Result<(), Errno> {
     let bytes = value.to_ne_bytes();
     // SAFETY: the descriptor is open, and the call reads the four bytes, which outlive it.
     #[expect(unsafe_code, reason = "options that no safe binding among our crates knows")]

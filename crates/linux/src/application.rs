@@ -12,14 +12,15 @@ use std::thread::{Builder, JoinHandle};
 use careof_base::{Duration, Instant};
 use careof_lab::{
     Clock, Error, Host, IpVersion, TcpOption, ensure_congestion_control, mptcp_fell_back, mptcp_socket,
+    tcp_socket,
 };
 use careof_plan::{Ask, FlowId, NodeId, Side, Workload, port};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrStorage, bind, connect,
-    getsockname, getsockopt, listen, recv, send, setsockopt, shutdown, socket, sockopt,
+    AddressFamily, Backlog, MsgFlags, Shutdown, SockaddrStorage, bind, connect, getsockname, getsockopt,
+    listen, recv, send, setsockopt, shutdown, sockopt,
 };
 
 use crate::error::WorldError;
@@ -584,16 +585,17 @@ fn new_socket(
     options: &[TcpOption],
     congestion: &str,
 ) -> Result<OwnedFd, Error> {
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let doing = "open a connection";
+    let version = IpVersion::of(here.ip());
     let socket = if is_multipath {
-        mptcp_socket(IpVersion::of(here.ip()))?
+        let socket = mptcp_socket(version)?;
+        options.iter().try_for_each(|option| option.set(socket.as_fd()))?;
+        socket
     } else {
-        socket(family(here.ip()), SockType::Stream, flags, None).map_err(failed(doing, "socket"))?
+        tcp_socket(version, options)?
     };
     setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(failed(doing, "setsockopt(SO_REUSEADDR)"))?;
     ensure_congestion_control(congestion)?.choose_for(&socket)?;
-    options.iter().try_for_each(|option| option.set(socket.as_fd()))?;
     bind(socket.as_raw_fd(), &SockaddrStorage::from(here)).map_err(failed(doing, "bind"))?;
     Ok(socket)
 }

@@ -15,6 +15,7 @@ mod sock_diag;
 #[path = "../support/mod.rs"]
 mod support;
 mod taps;
+mod tcp_socket;
 mod told_congestion;
 mod tunnel_transfer;
 mod tunnels;

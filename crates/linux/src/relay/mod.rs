@@ -23,17 +23,15 @@ use std::sync::mpsc::Sender;
 
 use careof_lab::{
     Clock, Error, Host, IpVersion, Netlink, Route, RouteKind, RouteScope, Rule, TcpOption,
-    ensure_congestion_control,
+    ensure_congestion_control, tcp_socket,
 };
 use careof_plan::{NodeId, Side};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::EventFd;
-use nix::sys::socket::{
-    Backlog, SockFlag, SockType, SockaddrStorage, bind, connect, listen, setsockopt, socket, sockopt,
-};
+use nix::sys::socket::{Backlog, SockaddrStorage, bind, connect, listen, setsockopt, sockopt};
 
-use crate::application::{Listener, Signal, Worker, answer, family};
+use crate::application::{Listener, Signal, Worker, answer};
 use crate::report::Report;
 use pair::{News, Pair};
 pub(crate) use plan::Splitter;
@@ -159,13 +157,11 @@ fn rules(flow: &RelayedFlow, home_address: IpAddr, interface: &str) -> [Rule; 2]
 
 /// A TCP socket at an address that is another host's.
 fn foreign_socket(at: SocketAddr, tcp: &HalfTcp) -> Result<OwnedFd, Error> {
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket = socket(family(at.ip()), SockType::Stream, flags, None).map_err(failed("socket"))?;
+    let socket = tcp_socket(IpVersion::of(at.ip()), &tcp.options)?;
     // Sockets of IPv6 have it, too.
     setsockopt(&socket, sockopt::IpTransparent, &true).map_err(failed("setsockopt(IP_TRANSPARENT)"))?;
     setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(failed("setsockopt(SO_REUSEADDR)"))?;
     ensure_congestion_control(&tcp.congestion)?.choose_for(&socket)?;
-    tcp.options.iter().try_for_each(|option| option.set(socket.as_fd()))?;
     bind(socket.as_raw_fd(), &SockaddrStorage::from(at)).map_err(failed("bind"))?;
     Ok(socket)
 }
