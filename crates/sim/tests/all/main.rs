@@ -17,6 +17,7 @@ mod mobile_ipv6;
 mod multipath;
 mod multipath_tables;
 mod no_harm;
+mod no_harm_networks;
 mod path_monitor;
 mod path_mtu;
 mod path_quality;

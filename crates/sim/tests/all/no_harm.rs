@@ -18,9 +18,9 @@ const FOUND: [u64; 4] = [285, 312, 321, 397];
 const HARMED: [(u64, f64); 2] = [(1, 0.80), (56, 0.85)];
 
 /// What is counted: the bytes that an application was given in so many milliseconds after the handover.
-const AFTER_MS: u64 = 10_000;
+pub(crate) const AFTER_MS: u64 = 10_000;
 /// The least share of what the same run delivers without assists.
-const LEAST: f64 = 0.95;
+pub(crate) const LEAST: f64 = 0.95;
 
 /// A rate between 64 kbit/s and 16 Mbit/s, every octave as likely.
 fn rate(random: &mut RandomStream) -> u64 {
@@ -337,6 +337,11 @@ fn a_download_is_not_worse_off_while_copies_come_by_a_slow_path_as_well() {
     }
 }
 
+/// The number that a variable of the environment has.
+pub(crate) fn number_of(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
 /// Shifts of a handover in which the survey looks how much chance decides, ms.
 const SHIFTS_MS: [u64; 20] =
     [0, 7, 14, 21, 28, 35, 42, 49, 56, 63, 70, 77, 84, 91, 98, 105, 112, 119, 126, 133];
@@ -347,10 +352,8 @@ const SHIFTS_MS: [u64; 20] =
 #[test]
 #[ignore = "takes minutes: make bench"]
 fn survey() {
-    let number = |name: &str, otherwise| {
-        std::env::var(name).map_or(otherwise, |text| text.parse::<u64>().expect("a number"))
-    };
-    let (from, count, after_ms) = (number("FROM", 400), number("COUNT", 600), number("AFTER_MS", AFTER_MS));
+    let (from, count) = (number_of("FROM", 400), number_of("COUNT", 600));
+    let after_ms = number_of("AFTER_MS", AFTER_MS);
     let mut shares = Vec::new();
     for number in from..from + count {
         let (text, at) = handover(number);
