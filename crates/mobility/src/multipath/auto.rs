@@ -132,6 +132,15 @@ pub(super) struct Chosen {
     pub(super) path: PathId,
     /// A copy of it.
     pub(super) copy: Option<PathId>,
+    /// The copy only shows what that path is like: it does not take the place of what is lost.
+    pub(super) only_shows: bool,
+}
+
+impl Chosen {
+    /// Without a copy.
+    const fn of(path: PathId) -> Self {
+        Self { path, copy: None, only_shows: false }
+    }
 }
 
 impl Auto {
@@ -148,7 +157,7 @@ impl Auto {
         let was_split = self.press(candidates, flow, path);
         if flow.is_split {
             self.moves.leave(flow);
-            return candidates.earliest().map(|path| Chosen { path, copy: None });
+            return candidates.earliest().map(Chosen::of);
         }
         // Back to the path that it was measured on, or to the best, not where it happened to be.
         let path = if was_split { self.home(candidates).unwrap_or(path) } else { path };
@@ -205,10 +214,11 @@ impl Auto {
         let course = self.moves.choose(candidates, flow, path, want, may_begin);
         if course.path != path {
             self.split.flows_have_moved();
-            return Chosen { path: course.path, copy: None };
+            return Chosen::of(course.path);
         }
         let shows = || if looks { room_for_copies(candidates, path, false) } else { None };
-        Chosen { path, copy: course.look.or_else(shows).or(repair) }
+        let shown = course.look.or_else(shows);
+        Chosen { path, copy: shown.or(repair), only_shows: shown.is_some() && shown != repair }
     }
 
     /// A packet was sent.

@@ -248,6 +248,7 @@ impl<P: Clone> Bond<P> {
                 flow: owed.flow,
                 sequence: owed.sequence,
                 split: true,
+                shown: None,
             };
             if self.put(now, &choice, to, Sending::Replay, owed) {
                 self.counters.replayed = self.counters.replayed.saturating_add(1);

@@ -38,6 +38,9 @@ pub struct Choice {
     pub sequence: u32,
     /// Whether packets of the flow may be on other paths.
     pub split: bool,
+    /// The path of a copy that only shows what it is like there. Nobody needs it, so that the packet itself does not say that what is
+    /// missing before it may be on other paths; for the copy, that may be quicker, it is so.
+    pub shown: Option<PathId>,
 }
 
 /// What was dispersed.
@@ -216,14 +219,14 @@ impl Dispersion {
                 let (flow, label) = self.flows.get(now, packet.flow);
                 let split = flow.path != Some(path) || now < flow.split_until;
                 let sequence = flow.take_sequence();
-                return Choice { paths: PathSet::of(path), flow: label, sequence, split };
+                return Choice { paths: PathSet::of(path), flow: label, sequence, split, shown: None };
             }
             self.counters.no_path = self.counters.no_path.saturating_add(1);
             return Choice::default();
         };
         let (flow, label) = self.flows.get(now, packet.flow);
         let memory = &mut self.memory;
-        let mut copy = None;
+        let (mut copy, mut shown) = (None, None);
         let path = match (packet.treatment, self.scheduler) {
             (Treatment::Duplicated, _) | (Treatment::Dispersed, Scheduler::Duplicate) => None,
             (Treatment::Pinned, _) | (Treatment::Dispersed, Scheduler::PerFlow) => {
@@ -244,6 +247,7 @@ impl Dispersion {
                 Scheduler::Auto | Scheduler::PerFlow | Scheduler::Duplicate => {
                     let chosen = self.auto.choose(&candidates, flow);
                     copy = chosen.and_then(|chosen| chosen.copy);
+                    shown = copy.filter(|_| chosen.is_some_and(|chosen| chosen.only_shows));
                     chosen.map(|chosen| chosen.path)
                 }
             },
@@ -256,7 +260,8 @@ impl Dispersion {
             paths,
             flow: label,
             sequence: flow.take_sequence(),
-            split: paths.len() > 1 || now < flow.split_until,
+            split: (paths.len() > 1 && shown.is_none()) || now < flow.split_until,
+            shown,
         };
         self.auto.note_sent(packet.len);
         choice
@@ -274,7 +279,8 @@ impl Dispersion {
     ) -> Option<MultipathHeader> {
         let known = self.path_mut(path).filter(|_| choice.paths.contains(path))?;
         let path_sequence = known.note_sent(now, len);
-        let Choice { flow, sequence, split, .. } = *choice;
+        let Choice { flow, sequence, shown, .. } = *choice;
+        let split = choice.split || shown == Some(path);
         let sent_at = micros(now);
         Some(MultipathHeader { flow, sequence, split, path: path.number(), path_sequence, sent_at, payload })
     }

@@ -285,3 +285,13 @@ fn no_scheduler_chooses_what_is_not_allowed_or_does_not_work() {
         }
     }
 }
+
+#[test]
+fn a_copy_that_only_shows_a_path_has_nobody_wait_for_the_packet_itself() {
+    let (mut dispersion, now) = over(Scheduler::Auto, &[(10, 8_000, 0, 0), (40, 8_000, 0, 0)]);
+    let paths: PathSet = [id(0), id(1)].into_iter().collect();
+    let choice = Choice { paths, flow: 1, sequence: 7, split: false, shown: Some(id(1)) };
+    let split = [0, 1]
+        .map(|path| dispersion.header(now, &choice, id(path), 1500, MultipathPayload::Ipv4).unwrap().split);
+    assert_eq!(split, [false, true]);
+}

@@ -15,6 +15,7 @@ mod media;
 mod micro_mobility;
 mod mobile_ipv6;
 mod multipath;
+mod multipath_drawn;
 mod multipath_tables;
 mod no_harm;
 mod no_harm_networks;

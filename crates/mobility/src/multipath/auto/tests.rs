@@ -49,3 +49,9 @@ fn what_has_failed_is_tried_more_and_more_rarely() {
     assert_eq!(pauses, [60, 120, 240, 480, 960]);
     assert_eq!(super::pause(super::FIRST_PAUSE, u32::MAX), super::LONGEST_PAUSE);
 }
+
+#[test]
+fn copies_that_show_a_slow_path_do_not_hold_up_what_is_behind_a_loss() {
+    let outcome = run(&[link(50, 7, 5), link(1, 150, 0)], false, 20);
+    assert!(outcome.longest_gap < Duration::from_millis(60), "{outcome:?}");
+}
