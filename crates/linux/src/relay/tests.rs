@@ -10,8 +10,10 @@ use std::time::Duration;
 use careof_lab::{InterfaceConfig, set_sysctl};
 use careof_testbed::realm_or_skip;
 use nix::libc;
+use nix::sys::socket::{SockFlag, SockType, socket};
 
 use super::*;
+use crate::application::family;
 
 #[expect(clippy::disallowed_types, reason = "the real world's sockets")]
 type Stream = std::net::TcpStream;
