@@ -28,8 +28,11 @@ const LONGER_S: f64 = 0.5;
 /// How long a run goes on behind its last handover.
 const TAIL_MS: u64 = 20_000;
 
+/// Draws a network.
+type Family = fn(&mut RandomStream) -> Network;
+
 /// The families, by the names that `FAMILY` takes.
-const FAMILIES: [(&str, fn(&mut RandomStream) -> Network); 6] = [
+const FAMILIES: [(&str, Family); 6] = [
     ("row", row),
     ("several", several),
     ("triangle", triangle),
