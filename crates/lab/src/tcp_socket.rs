@@ -11,8 +11,9 @@ use crate::netlink::IpVersion;
 use crate::sysctl::{set_sysctl, sysctl};
 use crate::tcp_option::{TcpOption, set_number};
 
-/// The locks of both buffers (SOCK_RCVBUF_LOCK and SOCK_SNDBUF_LOCK of Linux): the kernel leaves their sizes alone.
-const BOTH_LOCKED: u32 = 3;
+/// What a buffer is locked by (SOCK_SNDBUF_LOCK and SOCK_RCVBUF_LOCK of Linux): the kernel leaves its size alone, as after `setsockopt`.
+const SEND_LOCK: u32 = 1;
+const RECEIVE_LOCK: u32 = 2;
 
 /// The host's buffer sizes are another's for a moment while a socket is made.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -45,7 +46,7 @@ fn of_large_buffers(version: IpVersion, options: &[TcpOption], refused: Error) -
         let opened = buffers
             .iter()
             .filter_map(|option| setting(*option))
-            .try_for_each(|(name, bytes)| {
+            .try_for_each(|(name, bytes, _)| {
                 let usual = sysctl(name)?;
                 // What a socket begins with is the second of three: the least, the usual and the largest.
                 set_sysctl(name, &format!("{bytes} {bytes} {bytes}"))?;
@@ -59,18 +60,21 @@ fn of_large_buffers(version: IpVersion, options: &[TcpOption], refused: Error) -
         // The host is not the caller's: what it may not have is the buffer.
         opened.map_err(|_| refused)?
     };
-    set_number(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUF_LOCK, BOTH_LOCKED).map_err(|errno| {
+    // A buffer that nobody asked for goes on growing by itself.
+    let locks =
+        buffers.iter().filter_map(|option| setting(*option)).fold(0, |locks, (.., lock)| locks | lock);
+    set_number(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUF_LOCK, locks).map_err(|errno| {
         Error::system("fix the buffers of a connection", "setsockopt(SO_BUF_LOCK)", errno)
     })?;
     set_all(socket.as_fd(), &others)?;
     Ok(socket)
 }
 
-/// The setting of a host that a socket takes the size of a buffer from, and the size.
-fn setting(option: TcpOption) -> Option<(&'static str, u32)> {
+/// The setting of a host that a socket takes the size of a buffer from, the size, and what locks it.
+fn setting(option: TcpOption) -> Option<(&'static str, u32, u32)> {
     match option {
-        TcpOption::ReceiveBuffer(bytes) => Some(("net.ipv4.tcp_rmem", bytes)),
-        TcpOption::SendBuffer(bytes) => Some(("net.ipv4.tcp_wmem", bytes)),
+        TcpOption::ReceiveBuffer(bytes) => Some(("net.ipv4.tcp_rmem", bytes, RECEIVE_LOCK)),
+        TcpOption::SendBuffer(bytes) => Some(("net.ipv4.tcp_wmem", bytes, SEND_LOCK)),
         _ => None,
     }
 }
