@@ -15,7 +15,7 @@ fn more_than(name: &str) -> u32 {
     text.trim().parse::<u32>().unwrap() * 2 + (8 << 20)
 }
 
-/// As a thread that has no say over the machine's network: `options`, and before and after what sockets of the host have otherwise.
+/// Sockets with these options, made by a thread without CAP_NET_ADMIN. What the host's other sockets get is as before.
 fn made_without_privilege(host: &Host, options: Vec<TcpOption>) -> Vec<OwnedFd> {
     let limits = || Ok::<_, Error>([sysctl("net.ipv4.tcp_rmem")?, sysctl("net.ipv4.tcp_wmem")?]);
     let made = host.run(move || {
