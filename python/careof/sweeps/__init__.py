@@ -372,7 +372,7 @@ def _carry_out(
 
                     source = hosts.records(stack, plan, about, done, jobs, progress, remark)
                 elif scheduler is None:
-                    source = _here(stack, grid, jobs, journal)
+                    source = _here(stack, grid, done, jobs, journal)
                 else:
                     from careof.sweeps import cluster
 
@@ -394,9 +394,9 @@ def _carry_out(
     return None
 
 
-def _here(stack: ExitStack, grid: native.Grid, jobs: int | None, journal: Journal) -> Source:
-    """The runs that the journal does not have, on this machine."""
-    crew = native.Crew(grid, jobs=jobs, done=journal.numbers())
+def _here(stack: ExitStack, grid: native.Grid, done: Sequence[int], jobs: int | None, journal: Journal) -> Source:
+    """The runs that are not done, on this machine."""
+    crew = native.Crew(grid, jobs=jobs, done=done)
 
     def end() -> None:
         # However it ends: what is done is kept.

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::common::finish;
+use crate::no_harm::number_of;
 use crate::random_worlds::pick;
 use careof_base::RandomStream;
 use careof_scenario::Scenario;
@@ -111,10 +112,7 @@ fn median(ordered: &[f64]) -> f64 {
 #[test]
 #[ignore = "takes minutes, prints a table"]
 fn one_flow_over_links_drawn_by_chance() {
-    let number = |name: &str, otherwise| {
-        std::env::var(name).map_or(otherwise, |text| text.parse::<u64>().expect("a number"))
-    };
-    let (from, count, seeds) = (number("FROM", 0), number("COUNT", 60), number("SEEDS", 4));
+    let (from, count, seeds) = (number_of("FROM", 0), number_of("COUNT", 60), number_of("SEEDS", 4));
     let numbers = std::env::var("ONLY").map_or((from..from + count).collect::<Vec<_>>(), |only| {
         only.split(',').map(|one| one.parse().expect("a number")).collect()
     });
