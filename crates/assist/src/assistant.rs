@@ -346,15 +346,16 @@ impl Assistant {
 
     /// When the store is nearly full, others than the flow of `key` lose what is stored for them: first those whose ends were
     /// not both heard, then those of mobile nodes for which more is stored than their share, and of each the one seen least
-    /// recently.
+    /// recently. None of which more is known than of the flow of `key` loses anything: somebody may have made that up.
     fn make_room(&mut self, key: &FlowKey) {
         let Some((mut packets, mut bytes)) = self.store.excess() else { return };
         let keeps = self.config.place.keeps();
+        let Some(known) = self.flows.get(key).map(|flow| flow.proof.standing()) else { return };
         let mut stored: BTreeMap<IpAddr, u64> = BTreeMap::new();
         let mut candidates: Vec<(Standing, Instant, FlowKey)> = Vec::new();
         for flow in self.flows.iter().filter(|flow| !flow.stream(keeps).kept.is_empty()) {
             *stored.entry(flow.key.mobile).or_default() += flow.stream(keeps).kept.bytes();
-            if flow.key != *key {
+            if flow.key != *key && flow.proof.standing() <= known {
                 candidates.push((flow.proof.standing(), flow.last_seen, flow.key));
             }
         }
