@@ -323,13 +323,17 @@ impl Dispersion {
     }
 }
 
-/// The paths that `packet` may take: those that work, and of these, if there are any, those that may have more in flight.
+/// The paths that `packet` may take: those that work, and of these, if there are any, those that may have more in flight. One on which
+/// nothing was ever answered, as after this end or the other has begun anew, is taken for one that works only while there is no other.
 fn candidates<'a>(
     paths: &'a [Option<Path>; MAX_PATHS],
     now: Instant,
     packet: &Packet,
 ) -> Option<Candidates<'a>> {
-    let works = |path: &&Path| path.is_usable() && packet.allowed.contains(path.id());
+    let is_open = |path: &&Path| path.is_usable() && packet.allowed.contains(path.id());
+    let was_answered = |path: &Path| path.state() != PathState::Unknown;
+    let any_was_answered = paths.iter().flatten().filter(is_open).any(was_answered);
+    let works = |path: &&Path| is_open(path) && (was_answered(path) || !any_was_answered);
     let usable: PathSet = paths.iter().flatten().filter(works).map(Path::id).collect();
     let has_room = |path: &&Path| works(path) && path.allows(packet.len);
     let with_room = paths.iter().flatten().filter(has_room).map(Path::id).collect();

@@ -295,3 +295,24 @@ fn a_copy_that_only_shows_a_path_has_nobody_wait_for_the_packet_itself() {
         .map(|path| dispersion.header(now, &choice, id(path), 1500, MultipathPayload::Ipv4).unwrap().split);
     assert_eq!(split, [false, true]);
 }
+
+#[test]
+fn a_path_on_which_nothing_was_answered_is_taken_only_while_there_is_no_other() {
+    for scheduler in [Scheduler::Weighted, Scheduler::EarliestArrival, Scheduler::Auto, Scheduler::PerFlow] {
+        let (mut dispersion, now) = over(scheduler, &[(10, 2_000, 0, 1), (10, 2_000, 0, 1)]);
+        // As an agent that has just been started: it knows the paths from its store.
+        dispersion.peer_restarted(now);
+        let taken = |dispersion: &mut Dispersion| -> PathSet {
+            let by = (0..40).flat_map(|flow| send(dispersion, now, &packet(flow)));
+            by.map(id).collect()
+        };
+        assert!(!taken(&mut dispersion).is_empty());
+        dispersion.handle_feedback(now, &answer(&PathFeedback { path: 1, ..PathFeedback::default() }, 10, 0));
+        assert_eq!(taken(&mut dispersion), PathSet::of(id(1)), "{scheduler:?}");
+        dispersion.handle_feedback(now, &answer(&PathFeedback::default(), 10, 0));
+        // The others may find the first one enough.
+        if scheduler == Scheduler::Weighted {
+            assert_eq!(taken(&mut dispersion).len(), 2);
+        }
+    }
+}

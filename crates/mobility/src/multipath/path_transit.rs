@@ -11,6 +11,8 @@ use super::wire_time::{is_before, micros};
 const FORGET: u32 = 1024;
 /// Packets after which a path by which none has overtaken another is taken for one that keeps its order.
 const LEARNT: u32 = 64;
+/// Packets after which the mean deviation of a path says how much its transits vary.
+const KNOWN: u32 = 10;
 
 /// One path.
 #[derive(Clone, Copy, Debug)]
@@ -50,19 +52,20 @@ impl Way {
 
     /// By how much packets overtake each other. Of a path that reorders, or of which little is known yet, more is expected than was seen:
     /// what transits differ by.
-    fn slack(&self) -> u32 {
+    fn slack(&self, others: i64) -> u32 {
         let seen = self.overtaken_by.into_iter().max().unwrap_or_default();
         if seen == 0 && self.seen >= LEARNT {
             return 0;
         }
-        seen.max(u32::try_from(self.margin()).unwrap_or(u32::MAX).min(u32::MAX / 4))
+        seen.max(u32::try_from(self.margin(others)).unwrap_or(u32::MAX).min(u32::MAX / 4))
     }
 
     /// How much longer than the longest transit of late a packet may take: four mean deviations, and more where these are of a few
-    /// packets only (Student's quantiles beside the normal one, at 97.5 %).
-    fn margin(&self) -> i64 {
+    /// packets only (Student's quantiles beside the normal one, at 97.5 %). One transit has no deviation, and two may be alike by chance:
+    /// such a path is taken to vary as much as `others`, which is the mean deviation of the other path that varies most.
+    fn margin(&self, others: i64) -> i64 {
         let deviations = match self.seen {
-            0..=2 => 26,
+            0..=2 => return (26 * self.deviation).max(4 * others),
             3 => 9,
             4 | 5 => 7,
             6..=9 => 5,
@@ -75,12 +78,12 @@ impl Way {
     /// late and four mean deviations. Where a queue grows, what was sent later than the latest that came here is later by as much again,
     /// if twice as much comes as the path carries; no source grows faster than that (slow start). A path by which nothing has come
     /// for half as long has no queue that grows.
-    fn longest(&self, came: Instant, stamp: u32) -> i64 {
+    fn longest(&self, came: Instant, stamp: u32, others: i64) -> i64 {
         let longest = self.longest.into_iter().max().unwrap_or(self.mean);
         let later = i64::from(stamp.wrapping_sub(self.newest) as i32).max(0);
         let quiet = came.saturating_duration_since(self.came).as_micros();
         let growth = if quiet < later as u128 / 2 { later } else { 0 };
-        longest.max(self.latest + growth) + self.margin()
+        longest.max(self.latest + growth) + self.margin(others)
     }
 }
 
@@ -145,12 +148,14 @@ impl Transits {
     ) -> Option<Instant> {
         let transit = micros(came).wrapping_sub(stamp).wrapping_sub(self.reference.unwrap_or_default());
         let transit = i64::from(transit as i32);
+        let known = self.ways.iter().flatten().filter(|way| way.seen >= KNOWN);
+        let others = known.map(|way| way.deviation).max().unwrap_or_default();
         let until = |path: PathId| {
             let way = self.ways.get(path.index()).copied().flatten().filter(|way| !way.is_out)?;
             // What was sent in the same microsecond by another path may be behind what came.
-            let at_least = stamp.wrapping_add(way.slack()).wrapping_add(u32::from(path != by));
+            let at_least = stamp.wrapping_add(way.slack(others)).wrapping_add(u32::from(path != by));
             let has_passed = !is_before(way.newest, at_least);
-            let longest = way.longest(came, stamp);
+            let longest = way.longest(came, stamp, others);
             let left = u64::try_from(longest - transit).unwrap_or_default();
             (!has_passed).then(|| (came + Duration::from_micros(left)).min(way.came.max(came) + patience))
         };
@@ -231,6 +236,22 @@ mod tests {
             None,
             "it keeps its order"
         );
+    }
+
+    #[test]
+    fn a_path_by_which_one_packet_has_come_is_taken_to_vary_as_much_as_the_others() {
+        let mut transits = Transits::default();
+        for n in 0..100_u32 {
+            let (sent, delay) = (n * 1_000, 20_000 + n % 2 * 4_000);
+            transits.note(Instant::from_micros(u64::from(sent + delay)), id(0), sent);
+        }
+        transits.note(Instant::from_micros(140_000), id(1), 100_000);
+        let (sent, came) = (110_000, Instant::from_micros(130_000));
+        transits.note(came, id(0), sent);
+        let until = transits.may_come_until(came, id(0), sent, true, PATIENCE).unwrap();
+        let own = Instant::from_micros(u64::from(sent) + 40_000);
+        assert!(until > own + Duration::from_millis(6), "{until:?}");
+        assert!(until < own + Duration::from_millis(20), "{until:?}");
     }
 
     #[test]

@@ -99,7 +99,9 @@ fn the_resequencer_hides_from_the_receiver_that_there_are_several_paths() {
     let base = Setup { scheduler, ..setup(links, true, true) };
     let with = run(base.clone());
     let without = run(Setup { resequences: false, ..base });
-    assert!(without.disorder > 1_000 && with.disorder * 50 < without.disorder, "{with:?} {without:?}");
+    // Of as many packets: those that are in order come through faster.
+    let share = |of: &Outcome| of.disorder as f64 / f64::from(of.shares.iter().sum::<u32>());
+    assert!(without.disorder > 1_000 && share(&with) * 50.0 < share(&without), "{with:?} {without:?}");
 }
 
 #[test]
