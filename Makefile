@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 # Cargo's profiles. What users get is `release`; CI takes one profile for both, so that all crates are compiled once (`.ci/run`).
 MODULE_PROFILE ?= release
 export TEST_PROFILE ?= test
+LINT_PROFILE ?= dev
 # Of the profile's name, so that a module that was made for CI is never taken for the users'.
 MODULE := $(VENV)/.careof-$(MODULE_PROFILE)
 
@@ -159,7 +160,7 @@ lint: lint-rust lint-python
 
 lint-rust: $(VENV)/.packages
 	cargo fmt --all --check
-	$(YIELDING) $(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(YIELDING) $(CARGO) clippy --workspace --all-targets --profile $(LINT_PROFILE) --locked --quiet -- -D warnings
 
 lint-python: setup
 	$(BIN)/ruff format --check --quiet
