@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 MODULE_PROFILE ?= release
 export TEST_PROFILE ?= test
 LINT_PROFILE ?= dev
+# Further arguments to pip. CI compiles no package in advance: what it imports is compiled by that.
+INSTALLING ?=
 # Of the profile's name, so that a module that was made for CI is never taken for the users'.
 MODULE := $(VENV)/.careof-$(MODULE_PROFILE)
 
@@ -65,7 +67,7 @@ $(VENV)/.packages: requirements.lock
 		{ echo "error: careof needs Python 3.11 or newer" >&2; \
 		  echo "  hint: make setup PYTHON=python3.12, or wherever yours is" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install $(INSTALLING) --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
 # The native module, the command and the daemon, whose crates are compiled once for both; Python sources are used where they stand. They are compiled, as pip does for what it
@@ -110,9 +112,9 @@ packed:
 	@ls $(DIST)/*.whl
 
 # What only `make docs` needs has a lock file and an environment of its own.
-$(VENV)-docs/.packages: requirements-docs.lock
-	$(PYTHON) -m venv $(VENV)-docs
-	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+$(VENV)-docs/.packages: requirements-docs.lock | $(VENV)/.packages
+	$(PYTHON) -m venv --without-pip $(VENV)-docs
+	$(BIN)/python -m pip --python $(VENV)-docs/bin/python install --quiet --no-compile --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 # A link or an anchor that leads nowhere is an error.

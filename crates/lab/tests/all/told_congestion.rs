@@ -112,27 +112,29 @@ fn once_told_that_the_path_is_another_it_sets_window_and_threshold_by_estimate_a
                 send(&mut ends.0, &mut ends.1);
             }
             assert_eq!(told.take_deeds(clock).unwrap(), [], "nothing was told");
-            let mut heard = Vec::new();
-            for handover in 1..=2 {
+            // A kernel that a busy machine starves has no estimate of a connection yet, or keeps the last rate until it samples one that is
+            // larger or that the application did not limit. So there are handovers until it had two, or one of a rate that it may keep.
+            let wanted = if estimator == Estimator::Westwood { 2 } else { 1 };
+            let (mut heard, mut handovers, mut measured) = (Vec::new(), 0, 0);
+            while handovers < 2 || measured < wanted {
+                assert!(clock.now() < begun + Duration::from_secs(60), "{measured} of {handovers} were measured");
+                handovers += 1;
                 let since = clock.now();
                 // News for others, and news for this one.
                 told.tell(RIGHT, LEFT, News::PathReplaced, since, clock).unwrap();
                 told.tell(LEFT, RIGHT, News::PathReplaced, since, clock).unwrap();
                 let deed = next_deed(&told, clock, &mut ends, &mut heard);
-                assert_eq!(heard, vec![News::PathReplaced; handover], "once each time");
+                assert_eq!(heard, vec![News::PathReplaced; handovers], "once each time");
                 assert_eq!((deed.local, deed.remote), (own, peer));
                 let Did::Measured { bandwidth, round_trip } = deed.did else { panic!("{deed:?}") };
                 // To the microsecond, by which the clocks are compared.
                 assert!(deed.at + Duration::from_micros(2) >= since + round_trip, "{deed:?} since {since:?}");
-                // The kernel keeps the last rate until it samples one that is larger or that the application did not limit: a busy machine
-                // may have made none since the handover before.
                 if let Some(rate) = bandwidth {
+                    measured += 1;
                     let bytes = rate.bits_per_second() / 8 * round_trip.as_micros() as u64 / 1_000_000;
                     let window = (bytes / u64::from(deed.mss)).max(2);
                     assert_eq!(u64::from(deed.cwnd_segments), window, "{deed:?}");
                     assert_eq!(deed.ssthresh_segments.map(u64::from), Some(window), "{deed:?}");
-                } else {
-                    assert!(estimator == Estimator::DeliveryRate && handover > 1, "{deed:?}");
                 }
                 // The estimate has begun anew.
                 let begun = clock.now();
