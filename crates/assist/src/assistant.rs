@@ -33,6 +33,9 @@ const DOUBT: Duration = Duration::from_millis(200);
 /// that out, and a path may hold as much again.
 const RECENTLY: Duration = Duration::from_secs(2);
 
+/// Where nobody had to make room for a packet, nobody is looked for again for so long: that takes a look at all flows.
+const IN_VAIN: Duration = Duration::from_millis(10);
+
 /// Runs the assists of one node. See the crate's documentation for how to drive it.
 #[derive(Debug)]
 pub struct Assistant {
@@ -51,6 +54,8 @@ pub struct Assistant {
     outbox: Outbox,
     courses: Courses,
     counters: Counters,
+    /// When nobody had to make room last, and for which flow.
+    no_room: Option<(Instant, Standing, FlowKey)>,
 }
 
 /// Everything of `$self` that assists work with, borrowed apart from the flows and the assists.
@@ -94,6 +99,7 @@ impl Assistant {
             outbox: Outbox::default(),
             courses: Courses::default(),
             counters: Counters::default(),
+            no_room: None,
             config,
         })
     }
@@ -141,7 +147,7 @@ impl Assistant {
         if !self.follow(now, &key, towards, segment) {
             return Verdict::PASS;
         }
-        self.make_room(&key);
+        self.make_room(now, &key);
         let cx = context!(self, now);
         let mut verdict = Verdict::PASS;
         if let Some(Followed { flow, states }) = self.flows.followed(&key) {
@@ -346,17 +352,29 @@ impl Assistant {
 
     /// When the store is nearly full, others than the flow of `key` lose what is stored for them: first those whose ends were
     /// not both heard, then those of mobile nodes for which more is stored than their share, and of each the one seen least
-    /// recently.
-    fn make_room(&mut self, key: &FlowKey) {
+    /// recently. None of which more is known than of the flow of `key` loses anything: somebody may have made that up.
+    fn make_room(&mut self, now: Instant, key: &FlowKey) {
         let Some((mut packets, mut bytes)) = self.store.excess() else { return };
         let keeps = self.config.place.keeps();
+        let Some(known) = self.flows.get(key).map(|flow| flow.proof.standing()) else { return };
+        // There may be many flows, and many packets that somebody makes up. One that counts has the others looked at in its own right.
+        let is_in_vain = self.no_room.is_some_and(|(at, standing, of)| {
+            now < at + IN_VAIN && (of == *key || (known < Standing::Mutual && known <= standing))
+        });
+        if is_in_vain {
+            return;
+        }
         let mut stored: BTreeMap<IpAddr, u64> = BTreeMap::new();
         let mut candidates: Vec<(Standing, Instant, FlowKey)> = Vec::new();
         for flow in self.flows.iter().filter(|flow| !flow.stream(keeps).kept.is_empty()) {
             *stored.entry(flow.key.mobile).or_default() += flow.stream(keeps).kept.bytes();
-            if flow.key != *key {
+            if flow.key != *key && flow.proof.standing() <= known {
                 candidates.push((flow.proof.standing(), flow.last_seen, flow.key));
             }
+        }
+        if candidates.is_empty() {
+            self.no_room = Some((now, known, *key));
+            return;
         }
         candidates.sort_unstable();
         let share = stored.values().sum::<u64>() / stored.len().max(1) as u64;
@@ -386,28 +404,44 @@ impl Assistant {
         }
     }
 
-    /// Does what is due.
+    /// Does what is due. What is due at once is one event: nothing goes on to a mobile node before each of its flows has said what it owes.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some((owner, wake)) = self.timers.take_due(now) {
-            match owner {
-                Owner::Agent => self.age(now),
-                Owner::Mobile(mobile) if wake == Wake::FalseAlarm => {
-                    if let Some(event) = self.paths.doubt(mobile) {
-                        self.handle_path_event(now, mobile, &event);
+        let mut woken = None;
+        loop {
+            while let Some((owner, wake)) = self.timers.take_due(now) {
+                let mobile = match owner {
+                    Owner::Agent => {
+                        self.age(now);
+                        continue;
                     }
+                    Owner::Mobile(mobile) => mobile,
+                    Owner::Flow(key) => key.mobile,
+                };
+                if let Some(before) = woken.replace(mobile).filter(|before| *before != mobile) {
+                    self.assists.go_on(context!(self, now), &mut self.flows, before);
                 }
-                Owner::Mobile(mobile) => {
-                    let cx = context!(self, now);
-                    self.assists.on_mobile_timeout(cx, mobile, wake);
-                    self.assists.go_on(cx, &mut self.flows, mobile);
+                self.wake(now, owner, wake);
+            }
+            let Some(mobile) = woken.take() else { return };
+            self.assists.go_on(context!(self, now), &mut self.flows, mobile);
+        }
+    }
+
+    /// A deadline of a mobile node or a flow.
+    fn wake(&mut self, now: Instant, owner: Owner, wake: Wake) {
+        match owner {
+            Owner::Agent => {}
+            Owner::Mobile(mobile) if wake == Wake::FalseAlarm => {
+                if let Some(event) = self.paths.doubt(mobile) {
+                    self.handle_path_event(now, mobile, &event);
                 }
-                Owner::Flow(key) => {
-                    let cx = context!(self, now);
-                    if let Some(Followed { flow, states }) = self.flows.followed(&key) {
-                        self.assists.on_timeout(cx, flow, states, wake);
-                        self.assists.look_at_injected(cx, flow, states);
-                    }
-                    self.assists.go_on(cx, &mut self.flows, key.mobile);
+            }
+            Owner::Mobile(mobile) => self.assists.on_mobile_timeout(context!(self, now), mobile, wake),
+            Owner::Flow(key) => {
+                let cx = context!(self, now);
+                if let Some(Followed { flow, states }) = self.flows.followed(&key) {
+                    self.assists.on_timeout(cx, flow, states, wake);
+                    self.assists.look_at_injected(cx, flow, states);
                 }
             }
         }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 #: A row of response functions with rarer losses than this takes minutes, for a sender has to go through whole cycles.
-RAREST_QUICK: Final = 5e-7
+RAREST_QUICK: Final = 5e-6
 
 
 class Evaluation(NamedTuple):

@@ -82,7 +82,7 @@ def add(oracles: Any, command: Adder, progress: Callable[[argparse.Namespace, st
     traces.add_argument("--json", action="store_true", help="print one row a trace as JSON")
     table = command(oracles, "analytic", analytic, "predictions from RFCs and papers: does each hold?")
     table.add_argument("table", metavar="FILE", type=Path, help="table of predictions, analytic.tsv")
-    table.add_argument("--quick", action="store_true", help="leave out what takes minutes: losses of 1e-7 and rarer")
+    table.add_argument("--quick", action="store_true", help="leave out what takes minutes: losses of 1e-6 and rarer")
     table.add_argument("--json", action="store_true", help="print one row a prediction as JSON")
     trips = command(oracles, "rtt", rtt, "estimators of the retransmission timeout on series of round trips")
     trips.add_argument(

@@ -240,6 +240,22 @@ fn what_is_stored_for_a_live_connection_is_not_given_up_for_what_was_made_up() {
 }
 
 #[test]
+fn a_live_connection_that_fills_the_store_gives_nothing_up_for_what_was_made_up() {
+    for mobile in [MOBILE, OTHER] {
+        let limits = Limits { packets: 1_000, ..Limits::DEFAULT };
+        let config = Config { limits, replay: Some(Replay::DEFAULT), ..Config::none(Place::HomeAgent) };
+        let mut wire = Wire::new(config);
+        let live = key(MOBILE, 40_000);
+        wire.open(&live);
+        wire.data(&live, 990);
+        wire.made_up(5_000, |_| mobile, |n| data(n, 1_000));
+        wire.made_up(5_000, |_| mobile, |n| ack(n, !n));
+        assert_eq!(wire.kept(&live), Some(990));
+        assert!(wire.assistant.load().0 <= 1_000);
+    }
+}
+
+#[test]
 fn who_has_much_stored_gives_it_up_before_others_do() {
     let limits = Limits { packets: 1_000, ..Limits::DEFAULT };
     let config = Config { limits, replay: Some(Replay::DEFAULT), ..Config::none(Place::HomeAgent) };

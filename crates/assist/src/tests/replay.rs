@@ -942,6 +942,7 @@ fn what_is_held_goes_on_when_it_has_to_make_room_and_is_lost_with_its_path_only(
     let begin = "0  syn
              0  from mobile ack 0              -> pass
              0  syn flow 2
+             0  from mobile ack 0 flow 2       -> pass
              1  for mobile 0+1000              -> pass keep
              2  for mobile 1000+1000           -> pass keep
            900  path 2 rate 1000 rtt 1 lost

@@ -117,7 +117,10 @@ fn once_told_that_the_path_is_another_it_sets_window_and_threshold_by_estimate_a
             let wanted = if estimator == Estimator::Westwood { 2 } else { 1 };
             let (mut heard, mut handovers, mut measured) = (Vec::new(), 0, 0);
             while handovers < 2 || measured < wanted {
-                assert!(clock.now() < begun + Duration::from_secs(60), "{measured} of {handovers} were measured");
+                assert!(
+                    clock.now() < begun + Duration::from_secs(60),
+                    "{measured} of {handovers} were measured"
+                );
                 handovers += 1;
                 let since = clock.now();
                 // News for others, and news for this one.
