@@ -409,15 +409,10 @@ impl Assistant {
         let mut woken = None;
         loop {
             while let Some((owner, wake)) = self.timers.take_due(now) {
-                let mobile = match owner {
-                    Owner::Agent => {
-                        self.age(now);
-                        continue;
-                    }
-                    Owner::Mobile(mobile) => mobile,
-                    Owner::Flow(key) => key.mobile,
-                };
-                if let Some(before) = woken.replace(mobile).filter(|before| *before != mobile) {
+                if let Some(mobile) = owner.mobile()
+                    && let Some(before) = woken.replace(mobile)
+                    && before != mobile
+                {
                     self.assists.go_on(context!(self, now), &mut self.flows, before);
                 }
                 self.wake(now, owner, wake);
@@ -427,10 +422,9 @@ impl Assistant {
         }
     }
 
-    /// A deadline of a mobile node or a flow.
     fn wake(&mut self, now: Instant, owner: Owner, wake: Wake) {
         match owner {
-            Owner::Agent => {}
+            Owner::Agent => self.age(now),
             Owner::Mobile(mobile) if wake == Wake::FalseAlarm => {
                 if let Some(event) = self.paths.doubt(mobile) {
                     self.handle_path_event(now, mobile, &event);

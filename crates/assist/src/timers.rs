@@ -15,6 +15,17 @@ pub(crate) enum Owner {
     Agent,
 }
 
+impl Owner {
+    /// The mobile node that it is, or whose flow.
+    pub(crate) const fn mobile(self) -> Option<IpAddr> {
+        match self {
+            Self::Flow(key) => Some(key.mobile),
+            Self::Mobile(mobile) => Some(mobile),
+            Self::Agent => None,
+        }
+    }
+}
+
 /// At most one deadline an owner and reason.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
