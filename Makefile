@@ -112,9 +112,9 @@ packed:
 	@ls $(DIST)/*.whl
 
 # What only `make docs` needs has a lock file and an environment of its own.
-$(VENV)-docs/.packages: requirements-docs.lock | $(VENV)/.packages
-	$(PYTHON) -m venv --without-pip $(VENV)-docs
-	$(BIN)/python -m pip --python $(VENV)-docs/bin/python install --quiet --no-compile --disable-pip-version-check --require-hashes -r $<
+$(VENV)-docs/.packages: requirements-docs.lock
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install $(INSTALLING) --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 # A link or an anchor that leads nowhere is an error.
