@@ -7,7 +7,8 @@ BIN := $(VENV)/bin
 # Cargo's profiles. What users get is `release`; CI takes one profile for both, so that all crates are compiled once (`.ci/run`).
 MODULE_PROFILE ?= release
 export TEST_PROFILE ?= test
-LINT_PROFILE ?= dev
+# What `make test` checks besides. In CI Clippy compiles (`.ci/rustc`), and so has no part of its own.
+LINTS ?= lint
 # Further arguments to pip. CI compiles no package in advance: what it imports is compiled by that.
 INSTALLING ?=
 # Of the profile's name, so that a module that was made for CI is never taken for the users'.
@@ -29,7 +30,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name
 
 ORACLES := ../shared/oracles
 
-.PHONY: help setup packages wheel docs demo test tested compiled hunt fuzz lint lint-rust lint-python format bench bench-bindings \
+.PHONY: help setup packages wheel docs demo test tested compiled hunt fuzz formatted lint lint-rust lint-python format bench bench-bindings \
 	bench-silent-death bench-silent-outage \
 	bench-false-switch bench-soft-handovers bench-multipath bench-path-deaths oracles worlds outages moves lock clean docs/wavelan-to-gsm.png \
 	docs/wifi-to-lte.png docs/wifi-to-lte-assisted.png
@@ -128,7 +129,7 @@ demo: setup
 
 # Compiling and the tests begin with what they need; lint takes what the others leave of the cores.
 test:
-	@$(MAKE) --no-print-directory --jobs=3 compiled tested lint
+	@$(MAKE) --no-print-directory --jobs=3 compiled tested $(LINTS)
 
 # The Rust tests first: a machine that runs both at once is late for those on real hosts. In Python one of the workers waits for
 # such a host most of the time.
@@ -158,11 +159,13 @@ fuzz:
 			-artifact_prefix=fuzz/artifacts/$$target/ fuzz/corpus/$$target || exit; \
 	done
 
-lint: lint-rust lint-python
+lint: formatted lint-rust lint-python
+
+formatted:
+	cargo fmt --all --check
 
 lint-rust: $(VENV)/.packages
-	cargo fmt --all --check
-	$(YIELDING) $(CARGO) clippy --workspace --all-targets --profile $(LINT_PROFILE) --locked --quiet -- -D warnings
+	$(YIELDING) $(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 lint-python: setup
 	$(BIN)/ruff format --check --quiet
