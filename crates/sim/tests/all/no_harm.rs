@@ -7,6 +7,7 @@ use crate::random_worlds::{pick, worlds};
 use careof_base::{Instant, RandomStream};
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
+use careof_trace::EventKind;
 
 const HANDOVERS: u64 = 60;
 /// Handovers outside of the first ones in which something was found: what a sender had too much of was lost in one piece on a slower path.
@@ -104,7 +105,8 @@ fn delivered_within(after_ms: u64, text: &str, assist: &str, at_ms: u64) -> u64 
     ];
     let scenario =
         Scenario::parse("no-harm.toml", text, &overrides).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
-    let observation = Observation { trace: true, ..Observation::default() };
+    let kinds = Some(vec![EventKind::DataDelivered]);
+    let observation = Observation { trace: true, kinds, ..Observation::default() };
     let mut simulation = Simulation::new(scenario, "no-harm.toml", 0, observation).expect("a world");
     simulation.advance(Instant::from_millis(at_ms)).expect("a sound run");
     let events = simulation.take_events();
