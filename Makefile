@@ -220,7 +220,7 @@ bench-false-switch:
 bench-soft-handovers:
 	$(MEASURE) daemons::measurements::soft_handovers::soft_handovers
 
-# One flow over two links, for each of sixteen pairs: by each alone, by both with `auto`, by the kernel's Multipath TCP. RUNS, MEBIBYTES,
+# One flow over two links, for each of sixteen pairs: by each alone, by both with `auto`, by the kernel's Multipath TCP. RUNS, SPAN,
 # PROFILES="baseline rtt_40" and CONTROLS=bbr say how much of it; REORDER=1 lets jitter change the order within a link.
 bench-multipath:
 	$(MEASURE) daemons::measurements::multipath::profiles
