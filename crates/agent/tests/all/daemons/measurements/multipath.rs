@@ -211,6 +211,15 @@ fn load() -> String {
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
+/// Ticks of all cores since the machine began, and of these what other virtual machines took while something here was to run (proc_stat(5)).
+fn ticks() -> (u64, u64) {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let all: Vec<u64> =
+        text.lines().next().unwrap_or_default().split(' ').filter_map(|word| word.parse().ok()).collect();
+    // User, nice, system, idle, waiting, interrupts, soft ones, stolen; guests are in user's.
+    (all.iter().take(8).sum(), all.get(7).copied().unwrap_or_default())
+}
+
 /// `PROFILES` and `CONTROLS` name some of them, with spaces between.
 fn chosen(variable: &str, name: &str) -> bool {
     std::env::var(variable).map_or(true, |names| names.split(' ').any(|one| one == name))
@@ -225,14 +234,17 @@ fn profiles() {
     let (runs, seconds) = (number("RUNS", 3), number("SPAN", 15));
     say(&format!("{runs} runs of {seconds} s each, Mbit/s; load before: {}", load()));
     say(&format!(
-        "{:14} {:6} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6} {:>8}",
-        "profile", "control", "A", "B", "auto", "MPTCP", "/best", "/sum", "/MPTCP"
+        "{:14} {:6} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6} {:>8} {:>8}",
+        "profile", "control", "A", "B", "auto", "MPTCP", "/best", "/sum", "/MPTCP", "stolen"
     ));
     let (mut rows, mut held, mut compared, mut ahead) = (0, 0, 0, 0);
     for (name, paths) in PROFILES.into_iter().filter(|(name, _)| chosen("PROFILES", name)) {
         for control in ["cubic", "bbr"].into_iter().filter(|control| chosen("CONTROLS", control)) {
+            let (all_before, stolen_before) = ticks();
             let measured = [By::One(0), By::One(1), By::Both, By::MultipathTcp]
                 .map(|by| middle(runs, |run| goodput(paths, control, by, run, seconds)));
+            let (all, stolen) = ticks();
+            let stolen = (stolen - stolen_before) * 100 / (all - all_before).max(1);
             let [a, b, auto, rival] = measured.map(|rate| rate.unwrap_or_default());
             let (best, sum) = (a.max(b), a + b);
             let [(rate_a, delay_a, ..), (rate_b, delay_b, ..)] = paths;
@@ -249,7 +261,7 @@ fn profiles() {
             let [a, b, both, rival] = measured.map(rate);
             let of_rival = measured[3].map_or_else(|| "-".to_owned(), |rival| format!("{:.2}", auto / rival));
             say(&format!(
-                "{name:14} {control:6} {a:>8} {b:>8} {both:>8} {rival:>8} {:>6.2} {:>6.2} {of_rival:>8}  {}",
+                "{name:14} {control:6} {a:>8} {b:>8} {both:>8} {rival:>8} {:>6.2} {:>6.2} {of_rival:>8} {stolen:>6} %  {}",
                 auto / best,
                 auto / sum,
                 verdict(row_holds)
