@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use careof_assist::PathId as AssistPath;
 use careof_base::{Instant, Randomness};
-use careof_lab::{AgentSocket, Error, Outer, OutgoingDatagram};
+use careof_lab::{AgentSocket, Clock, Error, Outer, OutgoingDatagram};
 use careof_mobility::multipath::alliance::ClusterKey;
 use careof_mobility::multipath::{
     Bond, BondConfig, BondEvent, DispersionConfig, FlowFields, PATH_PORT, PathAccount, PathChange,
@@ -452,12 +452,17 @@ impl Bonds {
         }
     }
 
-    /// Takes messages that have come.
-    pub(super) fn take_messages(&mut self, now: Instant) {
+    /// Takes messages that have come; the time at which the last was read, if any was.
+    pub(super) fn take_messages(&mut self, clock: &Clock) -> Option<Instant> {
+        let mut read_at = None;
         let mut buffer = [0; LONGEST_MESSAGE];
         for _ in 0..MESSAGES_A_TURN {
             match self.socket.receive(&mut buffer) {
                 Ok(Some(datagram)) => {
+                    // A time before it came, as that at which the turn began, would make its way look shorter than any; all others would
+                    // then look for long as if they had met a queue.
+                    let now = clock.now();
+                    read_at = Some(now);
                     let tied = self.homes.get(&datagram.source).and_then(|home| self.tied.get_mut(home));
                     let way = tied.as_ref().and_then(|tied| {
                         tied.ways.iter().find(|way| {
@@ -481,6 +486,7 @@ impl Bonds {
                 }
             }
         }
+        read_at
     }
 
     /// Does what is due.

@@ -185,7 +185,10 @@ impl Ipv4Carrier {
         self.settle(now)?;
         let has_messages =
             Source::ALL.iter().zip(ready).any(|(source, is_ready)| *source == Source::Paths && is_ready);
-        self.data.drive_bonds(now, has_messages, &mut self.decisions)?;
+        let read_at = if has_messages { self.data.take_path_messages(&self.clock) } else { None };
+        // Time goes on for whoever has heard of that.
+        let now = read_at.unwrap_or(now);
+        self.data.drive_bonds(now, &mut self.decisions)?;
         // The reply has left, and nothing has been read yet that could overtake what is due.
         self.data.drive_assists(now, &mut self.decisions)?;
         for (source, _) in Source::ALL.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
@@ -203,7 +206,7 @@ impl Ipv4Carrier {
             }
         }
         // What has come has perhaps to be told of at once.
-        self.data.drive_bonds(now, false, &mut self.decisions)?;
+        self.data.drive_bonds(now, &mut self.decisions)?;
         self.send_reports();
         self.rest(now)
     }
@@ -214,7 +217,7 @@ impl Ipv4Carrier {
         self.drain(now);
         self.wake(now);
         self.settle(now)?;
-        self.data.drive_bonds(now, false, &mut self.decisions)?;
+        self.data.drive_bonds(now, &mut self.decisions)?;
         self.data.drive_assists(now, &mut self.decisions)?;
         self.send_reports();
         self.rest(now)
