@@ -1,7 +1,7 @@
 //! Packets between the tunnel device and tunnels over several paths.
 
 use careof_base::Instant;
-use careof_lab::{Clock, Error};
+use careof_lab::Error;
 use careof_wire::ipv4::{Ipv4Header, count_down};
 use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, Origin};
@@ -87,12 +87,7 @@ impl DataPlane {
         Ok(())
     }
 
-    /// Takes messages about paths that have come; the time at which the last was read, if any was.
-    pub(super) fn take_path_messages(&mut self, clock: &Clock) -> Option<Instant> {
-        self.bonds.as_mut()?.take_messages(clock)
-    }
-
-    /// Does what time, and messages that have come, want of tunnels over several paths.
+    /// Does what time, and messages that were taken, want of tunnels over several paths.
     pub(super) fn drive_bonds(&mut self, now: Instant, decisions: &mut Decisions) -> Result<(), Error> {
         let Some(bonds) = &mut self.bonds else { return Ok(()) };
         bonds.wake(now);

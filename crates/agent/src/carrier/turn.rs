@@ -185,9 +185,9 @@ impl Ipv4Carrier {
         self.settle(now)?;
         let has_messages =
             Source::ALL.iter().zip(ready).any(|(source, is_ready)| *source == Source::Paths && is_ready);
-        let read_at = if has_messages { self.data.take_path_messages(&self.clock) } else { None };
-        // Time goes on for whoever has heard of that.
-        let now = read_at.unwrap_or(now);
+        let bonds = self.data.bonds.as_mut().filter(|_| has_messages);
+        // Time goes on for whoever has heard of them.
+        let now = bonds.and_then(|bonds| bonds.take_messages(&self.clock)).unwrap_or(now);
         self.data.drive_bonds(now, &mut self.decisions)?;
         // The reply has left, and nothing has been read yet that could overtake what is due.
         self.data.drive_assists(now, &mut self.decisions)?;

@@ -1,7 +1,7 @@
 //! Measurements of what daemons promise between real hosts. Each takes minutes, wants a machine with nothing else to do, and has a
 //! command of its own in the Makefile; it prints a table and fails where the promise is not held.
 //!
-//! `RUNS`, `MINUTES` and `AT_ONCE` in the environment say how much of it is done, and how much at the same time.
+//! `RUNS`, `MINUTES`, `SPAN` (seconds) and `AT_ONCE` in the environment say how much of it is done, and how much at the same time.
 
 mod multipath;
 mod paths;

@@ -244,7 +244,8 @@ fn profiles() {
             let measured = [By::One(0), By::One(1), By::Both, By::MultipathTcp]
                 .map(|by| middle(runs, |run| goodput(paths, control, by, run, seconds)));
             let (all, stolen) = ticks();
-            let stolen = (stolen - stolen_before) * 100 / (all - all_before).max(1);
+            // The kernel's counts can go back a little (proc_stat(5)).
+            let stolen = stolen.saturating_sub(stolen_before) * 100 / all.saturating_sub(all_before).max(1);
             let [a, b, auto, rival] = measured.map(|rate| rate.unwrap_or_default());
             let (best, sum) = (a.max(b), a + b);
             let [(rate_a, delay_a, ..), (rate_b, delay_b, ..)] = paths;
